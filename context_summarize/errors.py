@@ -14,9 +14,7 @@ class ContextSummarizeError(Exception):
     ├── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
     ├── RecallError (ValueError)    a query cannot be answered; raised by `recall`, and told to the model by the tool
     ├── SteeringError (ValueError)  a user's wish about the view is refused; raised by `undo`, `pin` and `unpin`
-    ├── ProviderUnavailable         a provider named on the command line is not installed or does not mount
-    ├── SessionFileError            a file holds no session that can be replayed
-    └── ReportUnwritable            the page of a replay cannot be written
+    └── CommandError                a recording, a provider or a report that a command names cannot be used
     """
 
 
@@ -65,13 +63,5 @@ class SteeringError(ContextSummarizeError, ValueError):
     """A compaction cannot be taken back, or rows cannot be pinned; the text says why. Nothing has changed."""
 
 
-class ProviderUnavailable(ContextSummarizeError):
-    """The named provider is not installed or does not mount; the text says which are installed."""
-
-
-class SessionFileError(ContextSummarizeError):
-    """A file holds no session that can be replayed; the text names file and line."""
-
-
-class ReportUnwritable(ContextSummarizeError):
-    """The page cannot be written to the file that was named; the text says why."""
+class CommandError(ContextSummarizeError):
+    """A recording, a provider or a report that a command names cannot be used; the text says why."""

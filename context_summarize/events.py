@@ -16,11 +16,13 @@ logger = logging.getLogger(__name__)
 PRE_COMPACT = "context:pre_compact"
 POST_COMPACT = "context:post_compact"
 COMPACTION = "context:compaction"
+RESOLVE = "provider:resolve"
+REQUEST = "provider:request"
 SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"
 
-ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, SUMMARY, FAILURE, OVER_BUDGET)
+ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, FAILURE, OVER_BUDGET)
 
 
 class Outbox:
@@ -29,19 +31,19 @@ class Outbox:
     def __init__(self, hooks: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = hooks
         self._redact = redact
-        self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self.waiting: deque[tuple[str, dict[str, Any]]] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
         if self._hooks is not None:
-            self._waiting.append((name, data))
+            self.waiting.append((name, data))
 
     async def flush(self) -> None:
         """Emit the waiting events. A hook that raises changes nothing."""
-        while self._waiting:
+        while self.waiting:
             # If the request is cancelled, the hooks still handle the current event to its end.
-            task = asyncio.create_task(self._emit(*self._waiting.popleft()))
+            task = asyncio.create_task(self._emit(*self.waiting.popleft()))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
             await asyncio.shield(task)
@@ -51,6 +53,21 @@ class Outbox:
             await self._hooks.emit(name, data)  # type: ignore[union-attr]
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
+
+    async def denial(self, name: str, data: dict[str, Any]) -> str | None:
+        """Emit an event now; why a hook denies what it announces, None if none does.
+
+        A hook that would ask the user denies as well, for nobody can be asked about work in the background. What a hook
+        injects is for the conversation's own requests.
+        """
+        try:
+            answer = await self._hooks.emit(name, data) if self._hooks is not None else None
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
+            logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
+            return None
+        if answer is None or answer.action not in ("deny", "ask_user"):
+            return None
+        return str(answer.reason or answer.approval_prompt or "it gives no reason")
 
     async def close(self) -> None:
         """End the emissions that nobody waits for."""

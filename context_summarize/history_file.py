@@ -21,6 +21,7 @@ from context_summarize.background import in_thread
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook, rough_size
 from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow, saved_json
+from context_summarize.messages.timing import timeless
 
 logger = logging.getLogger(__name__)
 
@@ -274,8 +275,8 @@ def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
 
 
 def _as_saved(row: JsonRow) -> str:
-    """A row as hosts save it: without thinking, `content_blocks` and `None`, and through JSON."""
-    kept = {key: value for key, value in row.items() if key not in _PRIVATE_KEYS}
+    """A row as hosts save it: without thinking, `content_blocks`, `None` and its time, and through JSON."""
+    kept = {key: value for key, value in timeless(row).items() if key not in _PRIVATE_KEYS}
     if blocks := blocks_of(row):
         kept["content"] = [block for block in blocks if block_type(block) not in PRIVATE_BLOCKS]
     return saved_json(json.loads(json.dumps(kept)))

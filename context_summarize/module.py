@@ -64,7 +64,12 @@ def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[st
 
 
 async def on_session_ready(coordinator: Any) -> None:
-    """Called after the providers are mounted: logs an error if `summary_provider` names none of them."""
+    """Called after all modules are mounted: logs an error if nothing mounted fits the settings.
+
+    amplifier-core runs cleanups in reverse order of their registration, so the one that is registered here runs before
+    those of the providers.
+    """
     manager = coordinator.get("context")
     if isinstance(manager, SummarizingContextManager):
         await manager.prepare()
+        coordinator.register_cleanup(manager.finish)

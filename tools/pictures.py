@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree.ElementTree import tostring
 
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import chart, read_session, replay
+from context_summarize.replay import chart, open_recording, replay
 from context_summarize.replay.chart import HEIGHT, WIDTH
 from context_summarize.tokens.counter import TokenCounter
 
@@ -28,7 +28,7 @@ COLOURS = {
 
 def main() -> None:
     """Replay the recording as `make demo` does, and draw its chart in each scheme."""
-    rows = read_session(ROOT / "examples" / "airline-desk.jsonl")
+    rows = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     drawn = chart(asyncio.run(replay(rows, provider)))
     for link in drawn.iter("a"):

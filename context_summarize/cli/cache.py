@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 from rich.filesize import decimal
 
-from context_summarize.cli.common import Name, facts, guarded, json_option, print_json, printing, sentence
+from context_summarize.cli.common import Name, facts, guarded, json_option, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rows import counted
 
@@ -50,11 +50,10 @@ def stats_command(cache: str | None, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(found), "path": str(found.path)})
         return
-    with printing() as out:
-        sentence(out, f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}")
-        entries = ("Entries", f"{found.entries:,}", "summaries, and records that let sessions resume")
-        days = [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
-        out.print(facts([("Size", decimal(found.bytes), "on disk"), entries, *days]))
+    sentence(f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}")
+    entries = ("Entries", f"{found.entries:,}", "summaries, and records that let sessions resume")
+    days = [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
+    facts([("Size", decimal(found.bytes), "on disk"), entries, *days])
 
 
 @cache_group.command("clear", short_help="Remove all stored summaries.")
@@ -68,8 +67,7 @@ def clear_command(cache: str | None) -> None:
     with guarded():
         store = open_file(cache)
         removed = asyncio.run(_closing(store, store.clear()))
-    with printing() as out:
-        sentence(out, f"Removed {counted(removed, 'entry', 'entries')}.")
+    sentence(f"Removed {counted(removed, 'entry', 'entries')}.")
 
 
 async def _closing(store: SqliteStore, work: Awaitable[T]) -> T:

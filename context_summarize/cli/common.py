@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 from rich import box
@@ -18,27 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 from context_summarize.config import Config
-from context_summarize.errors import ContextSummarizeError
+from context_summarize.errors import CommandError, ContextSummarizeError
 from context_summarize.replay import Recording, open_recording
 
-WINDOW = 40_000
-MAX_OUTPUT = 4_000
-TOKENS = click.IntRange(min=1, max=10**12)
-Callback: TypeAlias = Callable[..., Any]
 _WIDTH = 100
 """Most terminal columns that a sentence uses."""
 _LINE = 400
 """Characters of a warning that are shown."""
-_SESSION_HELP = (
+SESSION_HELP = (
     "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
     "stored, or the beginning of one; or - for standard input."
 )
-_CONFIG_HELP = (
-    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
-    "as text. `none` means no value."
-)
-_WINDOW_HELP = f"Context window of the model.  [default: {WINDOW}, or the provider's]"
-_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}, or the provider's]"
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -58,24 +46,11 @@ class Name(click.ParamType[str]):
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
-def session_command(name: str, about: str) -> Callable[[Callback], click.Command]:
-    """Makes a command that takes a recording, the window and settings; `about` is its line in the list of commands."""
-
-    def made(callback: Callback) -> click.Command:
-        callback = click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)(callback)
-        callback = click.option("--max-output", type=TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)(callback)
-        callback = click.option("--window", type=TOKENS, metavar="TOKENS", help=_WINDOW_HELP)(callback)
-        callback = click.argument("session", metavar="SESSION")(callback)
-        return click.command(name, short_help=about, epilog=_SESSION_HELP)(callback)
-
-    return made
-
-
 def opened(session: str) -> Recording:
     """The recording that the argument names; a line that is left out of it is named on stderr.
 
     Raises:
-        SessionFileError: there is none, or it holds no session.
+        CommandError: there is none, or it holds no session.
     """
     recording = open_recording(session)
     if recording.cut is not None:
@@ -87,16 +62,16 @@ def read_config(given: Sequence[str]) -> Config:
     """The settings given on the command line.
 
     Raises:
-        Refused: a setting has no value, or is given twice.
+        CommandError: a setting has no value, or is given twice.
         ConfigError: a setting is unknown or wrong.
     """
     settings: dict[str, Any] = {}
     for pair in given:
         key, sign, text = (part.strip() for part in pair.partition("="))
         if not sign:
-            raise Refused(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
+            raise CommandError(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
         if key in settings:
-            raise Refused(f"--config gives {key} twice; keep one of them")
+            raise CommandError(f"--config gives {key} twice; keep one of them")
         try:
             settings[key] = None if text.lower() == "none" else json.loads(text)
         except (ValueError, RecursionError):
@@ -107,7 +82,7 @@ def read_config(given: Sequence[str]) -> Config:
 # --- errors and warnings ----------------------------------------------------------------------------------------------
 
 
-class Refused(click.ClickException):
+class _Refused(click.ClickException):
     """The command cannot do what was asked; the text says why."""
 
     exit_code = 2
@@ -135,7 +110,7 @@ def guarded() -> Iterator[None]:
     try:
         yield
     except ContextSummarizeError as error:
-        raise Refused(str(error)) from error
+        raise _Refused(str(error)) from error
     except KeyboardInterrupt:
         told("Interrupted.", "red")
         click.get_current_context().exit(130)
@@ -168,44 +143,24 @@ def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-class _Out(Console):
-    """A console that lets the command handle a broken pipe; rich alone would exit with 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-@contextmanager
-def printing() -> Iterator[Console]:
-    """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
-    try:
-        yield _Out(highlight=False)
-        sys.stdout.flush()
-    except OSError as error:
-        # Buffered output would fail again when the interpreter closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise Refused(f"the result cannot be written: {error.strerror or error}") from error
-
-
 def print_json(value: Any) -> None:
     """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
-    with printing():
-        sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
+    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
 
 
-def sentence(out: Console, text: str, style: str = "") -> None:
+def sentence(text: str, style: str = "") -> None:
     """A paragraph."""
+    out = Console(highlight=False)
     out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
 
 
-def heading(out: Console, title: str, about: str) -> None:
+def heading(title: str, about: str) -> None:
     """A title, and one paragraph that describes what follows."""
-    sentence(out, f"\n{title}", "bold")
-    sentence(out, f"{about}\n", "dim")
+    sentence(f"\n{title}", "bold")
+    sentence(f"{about}\n", "dim")
 
 
-def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
+def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """A table with a line below its header; columns of numbers stand right."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
@@ -213,10 +168,10 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
         made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
     for row in cells:
         made.add_row(*map(Text, row))
-    return made
+    Console().print(made)
 
 
-def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
+def facts(lines: Iterable[tuple[str, str, str]]) -> None:
     """A table of (what, figure, remark), without a header."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
@@ -224,4 +179,4 @@ def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
     grid.add_column(style="dim")
     for line in lines:
         grid.add_row(*(Text(plain(cell)) for cell in line))
-    return grid
+    Console().print(grid)

@@ -6,9 +6,8 @@ import shutil
 from pathlib import Path
 
 import click
-from rich.text import Text
 
-from context_summarize.cli.common import Name, guarded, plain, printing, told
+from context_summarize.cli.common import Name, guarded, plain, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rows import counted
@@ -36,9 +35,8 @@ def check_command(name: str) -> None:
         folder = find_set(name)
         problems = list(find_problems(folder))
         warnings = [] if problems else _warnings(load_prompts(name))
-    with printing() as out:
-        for text in problems or [f"{folder}: no problems"]:
-            out.print(Text(plain(text)), soft_wrap=True)
+    for text in problems or [f"{folder}: no problems"]:
+        click.echo(plain(text))
     for warning in warnings:
         told(f"WARNING: {warning}", "yellow")
     if problems:
@@ -58,8 +56,7 @@ def copy_command(name: str, folder: str) -> None:
     """
     with guarded():
         made = _copied(load_prompts(name), Path(folder))
-    with printing() as out:
-        out.print(Text(plain(f"Copied segment.md, merge.md and frame.md into {made}")), soft_wrap=True)
+    click.echo(plain(f"Copied segment.md, merge.md and frame.md into {made}"))
 
 
 def _warnings(prompts: PromptSet) -> list[str]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from context_summarize.cli.common import (
-    MAX_OUTPUT,
-    WINDOW,
+    SESSION_HELP,
     Name,
-    Refused,
     facts,
     guarded,
     heading,
@@ -24,19 +21,16 @@ from context_summarize.cli.common import (
     opened,
     plain,
     print_json,
-    printing,
     read_config,
     sentence,
-    session_command,
     table,
     told,
     working,
 )
 from context_summarize.config import Config
+from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
-from context_summarize.providers.installed import mounted_provider
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.providers.openai_compatible import NAME, make_provider
 from context_summarize.replay import (
     Check,
     Compaction,
@@ -47,35 +41,44 @@ from context_summarize.replay import (
     row_text,
     write_page,
 )
-from context_summarize.session.host import Window
+from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.transcript.rows import counted
 
+_WINDOW, _MAX_OUTPUT = 40_000, 4_000
+_TOKENS = click.IntRange(min=1)
+_KERNEL_SECONDS = 0.2
+"""If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
-_SERVER_HELP = "A server with the Chat Completions API, with its version: http://127.0.0.1:8000/v1."
-_KEY_HELP = "With --base-url: the environment variable that holds the key."
+_CONFIG_HELP = (
+    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
+    "as text. `none` means no value."
+)
+_WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
+_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
 _PROVIDER_HELP = (
     "The entry-point name of an installed Amplifier provider module, such as provider-openai.  [default: offline, code "
     "without a model]"
 )
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
-    "network. A model writes better summaries (--base-url, --provider)."
+    "network. A model writes better summaries (--provider)."
 )
 _COMPACTIONS = (
-    "Each of these requests passed the threshold (filling) or did not fit the budget (must fit), so summaries replaced "
-    "older messages. Message: the assistant message that answers the request. Segments: runs of messages that were "
+    "Each of these requests passed the threshold, or did not fit the budget (must fit), so summaries replaced older "
+    "messages. Message: the assistant message that answers the request. Segments: runs of messages that were "
     "summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
     "Fallbacks: summaries by code, because the provider gave none. Waited: how long the request waited for summaries."
 )
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why")
 
 
-@session_command("replay", "Replay a recorded session and check every request.")
-@click.option("--base-url", type=Name(), metavar="URL", help=_SERVER_HELP)
-@click.option("--model", type=Name(), metavar="NAME", help="With --base-url: the model.")
-@click.option("--key-env", type=Name(), metavar="VARIABLE", help=_KEY_HELP)
+@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
+@click.argument("session", metavar="SESSION")
+@click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
+@click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
 @click.option("--provider", type=Name(), metavar="NAME", help=_PROVIDER_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", type=Name(), metavar="FILE.html", help="Also write the replay as an HTML page.")
@@ -109,8 +112,7 @@ def replay_command(
         view = {"last_view": result.last_view} if show_view else {}
         print_json({"file": recording.name, **result.as_data(), **view})
     else:
-        with printing() as out:
-            _print(out, recording.name, result, show_view=show_view)
+        _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         told(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else NO_SUMMARY)
@@ -123,68 +125,94 @@ async def _played(
         return await replay(rows, provider, name=name, config=config, token_budget=budget, progress=progress)
 
 
+# --- the provider ---------------------------------------------------------------------------------------------------
+
+
 @asynccontextmanager
 async def _provider(
-    config: Config, *, provider: str | None, window: int | None, max_output: int | None, **server: Any
+    config: Config, provider: str | None, window: int | None, max_output: int | None
 ) -> AsyncIterator[tuple[str, Any, int | None]]:
     """(name, provider, tokens of a request where the provider does not name them); closed at the end.
 
     Raises:
-        Refused: the options do not go together.
+        CommandError: see `mounted_provider`.
     """
-    url, model = server["base_url"], server["model"]
-    if (provider == NAME or any(server.values())) and not (url and model and provider in (None, NAME)):
-        raise Refused(f"{NAME} needs both --base-url and --model, and no other --provider")
-    if url and model:
-        made = make_provider(url, model, context_window=window, max_output_tokens=max_output, key_env=server["key_env"])
-        try:
-            yield f"{NAME} ({model})", made, None
-        finally:
-            await made.close()
-    elif provider in (None, OfflineProvider.name):
+    if provider in (None, OfflineProvider.name):
         count = (await loaded_counter()).count
-        sizes = {"context_window": window or WINDOW, "max_output_tokens": max_output or MAX_OUTPUT}
+        sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
         yield OfflineProvider.name, OfflineProvider(count, **sizes), None
     else:
-        budget = Window(window, max_output or MAX_OUTPUT).budget(config.safety_margin) if window else None
+        budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
         async with mounted_provider(provider) as (name, mounted):
             yield name, mounted, budget
+
+
+@asynccontextmanager
+async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
+    """(name, provider) of an installed Amplifier provider module, cleaned up at the end.
+
+    Args:
+        name: the module's entry point in the group `amplifier.modules`, such as `provider-openai`.
+
+    Raises:
+        CommandError: the module is not installed, cannot be loaded, or mounts no provider.
+    """
+    from amplifier_core.testing import MockCoordinator
+
+    found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
+    if name not in found:
+        known = ", ".join(sorted(entry for entry in found if entry.startswith("provider-"))) or "none"
+        raise CommandError(f"no provider module {name!r} in this Python environment; installed: {known}")
+    coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
+    try:
+        try:
+            cleanup = await found[name].load()(coordinator, {})
+        except Exception as error:
+            raise CommandError(f"{name} cannot be mounted: {type(error).__name__}: {error}") from error
+        if callable(cleanup):
+            coordinator.register_cleanup(cleanup)
+        if not (mounted := coordinator.get("providers")):
+            raise CommandError(f"{name} mounted no provider; is its key set in the environment?")
+        yield next(iter(mounted.items()))
+    finally:
+        await coordinator.cleanup()
+        await asyncio.sleep(_KERNEL_SECONDS)
 
 
 # --- what it prints ---------------------------------------------------------------------------------------------------
 
 
-def _print(out: Console, name: str, result: ReplayResult, *, show_view: bool) -> None:
+def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
     through = f"requests of at most {result.budget:,} tokens"
     if result.window is not None:
         through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
     messages = counted(len(result.rows), "message")
-    sentence(out, f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
-    sentence(out, _OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
+    sentence(f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
+    sentence(_OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
     if show_view and result.last_view:
-        heading(out, "Last request", "Row by row, as the model reads it.")
+        heading("Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
-            out.print(Text(f"── {at} {row['role']} ──", style="bold"))
-            out.print(Text(plain(row_text(row))), soft_wrap=True)
-    heading(out, "Compactions", _COMPACTIONS)
+            click.secho(f"── {at} {row['role']} ──", bold=True)
+            click.echo(plain(row_text(row)))
+    heading("Compactions", _COMPACTIONS)
     if result.compactions:
-        out.print(table(_COLUMNS, map(_cells, result.compactions)))
+        table(_COLUMNS, map(_cells, result.compactions))
     elif not result.requests:
-        sentence(out, "None. The recording has no assistant message, so there was no request.")
+        sentence("None. The recording has no assistant message, so there was no request.")
     else:
         largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
-        sentence(out, f"None. {largest} With a smaller --window there are some.")
-    heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
-    out.print(facts(figures(result)))
-    heading(out, "Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    out.print(facts(map(_verdict, result.checks)))
+        sentence(f"None. {largest} With a smaller --window there are some.")
+    heading("Totals", "The whole session. An agent makes one request for each assistant message.")
+    facts(figures(result))
+    heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
+    facts(map(_verdict, result.checks))
 
 
 def _cells(line: Compaction) -> tuple[object, ...]:
     size = f"{line.before_tokens:,} → {line.after_tokens:,}"
     counts = (line.segments, line.merged, line.from_cache, line.fallbacks)
-    return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.why)
+    return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
 
 
 def _verdict(check: Check) -> tuple[str, str, str]:

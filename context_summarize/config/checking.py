@@ -53,6 +53,10 @@ def contradictions(config: Any, given: Mapping[str, Any], profile: Mapping[str, 
         value = getattr(config, name)
         return f"{name} {list(value) if isinstance(value, tuple) else value!r}{of}"
 
+    for name in ("summary_provider", "summary_model"):
+        if config.summary_model_role and getattr(config, name):
+            text = f"{shown('summary_model_role')} and {shown(name)} both say who writes the summaries; leave one out"
+            yield {"summary_model_role", name}, text
     window, tokens = config.max_tokens, config.threshold_tokens
     due_at = min(config.threshold_share * (window or math.inf), tokens or math.inf)
     if (config.segment_tokens or 0) > due_at:

@@ -81,11 +81,9 @@ class Config:
     """Provider that writes the summaries: mount name, instance id or module id; none = that of the request."""
     summary_model: _Name = None
     """Model of that provider for summaries; none = the provider's own default."""
-    keep_recent: Annotated[
-        int,
-        Field(ge=0),
-        "must be a whole number of 0 or more, got {!r}; use 0 to keep only the newest message or tool group",
-    ] = 10
+    summary_model_role: _Name = None
+    """Role whose provider and model write the summaries, such as `fast`; a routing module must resolve it."""
+    keep_recent: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 10
     """Number of newest messages that are never summarised; 0 = only the newest message or tool group."""
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
@@ -101,9 +99,7 @@ class Config:
         "must be a whole number of 1000 or more, got {!r}; leave it out to use the provider's window",
     ] = None
     """Upper bound of the budget in tokens, at least 1,000; none = what the provider's window gives."""
-    safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}; use 0 for no margin"] = (
-        1000
-    )
+    safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 1000
     """Tokens of the window that stay free beside those for the model's answer."""
     auto_compact: _Flag = True
     """False: compactions are made only by compact(), and where a request does not fit otherwise."""
@@ -133,9 +129,7 @@ class Config:
         bool | tuple[str, ...], BeforeValidator(_as_tuple), "must be true, false or a list of patterns, got {!r}"
     ] = True
     """True: secrets of known formats are taken out of what is summarised; false: not; a list: further patterns."""
-    max_concurrency: Annotated[
-        int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for one call at a time"
-    ] = 4
+    max_concurrency: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}"] = 4
     """Provider calls for summaries under way at once."""
     wait_seconds: Annotated[
         int | float, Field(ge=0, lt=math.inf), "must be seconds (a finite number of 0 or more), got {!r}"

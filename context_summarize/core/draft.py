@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from context_summarize.core.merging import merged
-from context_summarize.core.nodes import Node
-from context_summarize.core.shown_groups import HARD_FLOOR, short_length
-from context_summarize.core.view_size import PlanInput, ViewSizer
+from context_summarize.core.frames import no_summary, opening_row
+from context_summarize.core.groups import Group
+from context_summarize.core.history import History
+from context_summarize.core.limits import Limits
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node, Place, next_run
+from context_summarize.core.view import HARD_FLOOR, ShownGroups, short_length
+from context_summarize.core.view_state import ViewState
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import SYSTEM_ROLES
+from context_summarize.tokens.measure import measure
 
+FRAME_TOKENS = 70
+"""Estimate of what the frame adds to a summary whose row has not been built yet."""
+_FREE = 0.9
+"""Merging goes on until a tenth of the share of summaries is free."""
 _AIMS = (0.9, 0.6, 0.3, 0.0)
 """Shares of the room that are aimed at where any rows must be shortened: the next row is to fit as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInput:
+    """All that a plan is made from. Nothing in it is changed by planning."""
+
+    groups: ShownGroups
+    """Of the history that is planned for."""
+    builder: NodeBuilder
+    view: ViewState
+    """The view as it stands."""
+    limits: Limits
+    pins: tuple[int, ...] = ()
+    """Rendered groups that the user wants verbatim from the next compaction on."""
+    size_of: Callable[[Node], int | None]
+    """Tokens of the row that stands for a node; None while its text is not known. Asking starts nothing."""
+
+    @property
+    def history(self) -> History:
+        """Of these groups."""
+        return self.groups.history
+
+    def as_it_is(self) -> PlanInput:
+        """The same for a plan that a thread makes: rows may be added meanwhile."""
+        return replace(self, groups=self.groups.copy(), builder=self.builder.copy())
 
 
 class Draft:
@@ -26,15 +60,22 @@ class Draft:
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given = given
         self._known_only = known_only
-        self.sizer = ViewSizer(given)
+        self._known: dict[Place, int | None] = {}
+        """Sizes of texts: what is not known has an estimate, throughout one plan."""
         history, standing = given.history, given.view
+        self._opening = 0 if history.opens_with_user() else measure(opening_row(), given.groups.count)
+        self._verbatim = given.groups.from_row(standing.frontier_row)
+        self._sizes, self._shortened = self._group_sizes(standing), standing.shortened
+        """Tokens of each of these groups where these rows are shortened."""
+        self.now = self._size(standing)
+        """Tokens of the view as it stands."""
         self._pinned_rows = {
             row for group in map(history.rendered_group, given.pins) for row in range(group.start, group.end)
         }
         self.view = replace(
             standing,
             shown=(),
-            lines=0,
+            is_bare=False,
             shortened={row: keep for row, keep in standing.shortened.items() if row not in self._pinned_rows},
             newest_user=history.users[-1] if history.users else None,
             pinned=given.pins,
@@ -52,7 +93,8 @@ class Draft:
 
     def size(self) -> int:
         """Tokens of the view, system prompt aside."""
-        return self.sizer.size(self.view) + self.notes_room()
+        size = self._size(self.view)
+        return size + self._notes_room(size)
 
     def fits(self) -> bool:
         """Whether the budget holds it."""
@@ -60,12 +102,52 @@ class Draft:
 
     def notes_room(self) -> int:
         """Tokens of the row of notes; where it is to be written, what it may take: at most half of what is freed."""
+        return self._notes_room(self._size(self.view))
+
+    def _notes_room(self, size: int) -> int:
         standing, most = self._given.view, self._given.limits.notes_room
         if not (self.has_notes and self.view.frontier):
             return 0
         if standing.notes and standing.keeps_notes(self.view.nodes, most):
             return standing.notes.tokens
-        return max(0, min(most, (self.sizer.now - self.sizer.size(self.view)) // 2))
+        return max(0, min(most, (self.now - size) // 2))
+
+    def _size(self, view: ViewState) -> int:
+        """Tokens of a view; of a plan's next view without its row of notes."""
+        if view.shortened is not self._shortened:
+            self._sizes, self._shortened = self._group_sizes(view), view.shortened
+        given, history = self._given, self._given.history
+        summarised = history.group_position(view.frontier_row) - history.group_position(given.view.frontier_row)
+        pins = sum(self._group_size(group, view) for group in given.groups.pins(view))
+        own = (self._opening if view.compactions else 0) + (view.notes.tokens if view.notes else 0)
+        return sum(self._sizes[summarised:]) + pins + self._summaries_size(view) + own
+
+    def _group_sizes(self, view: ViewState) -> list[int]:
+        return [self._group_size(group, view) for group in self._verbatim]
+
+    def _group_size(self, group: Group, view: ViewState) -> int:
+        return sum(entry.tokens for entry in self._given.groups.entries(group, view))
+
+    def _summaries_size(self, view: ViewState) -> int:
+        if view.is_bare:
+            return measure(no_summary(self._given.history, view.frontier), self._given.groups.count)
+        if view.shown:  # a fallback among them is to be made anew, and does not count as known
+            return sum(shown.tokens for shown in view.shown)
+        return self._size_of(view.nodes)
+
+    def _size_of(self, nodes: Sequence[Node]) -> int:
+        """Tokens of the rows of these nodes."""
+        known = ((node, self._known_size(node)) for node in nodes)
+        return sum(node.summary_tokens + FRAME_TOKENS if size is None else size for node, size in known)
+
+    def _known_size(self, node: Node) -> int | None:
+        if node.place not in self._known:
+            self._known[node.place] = self._given.size_of(node)
+        return self._known[node.place]
+
+    def missing(self) -> tuple[Node, ...]:
+        """The nodes whose texts are not known."""
+        return tuple(node for node in self.view.nodes if self._known_size(node) is None)
 
     # --- summarising ------------------------------------------------------------------------------------------------
 
@@ -97,12 +179,21 @@ class Draft:
         self.view = replace(self.view, nodes=self._merged(self.view.nodes))
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The nodes within their share, as far as merging goes; if nothing is left to be joined, it is exceeded."""
         limits = self._given.limits
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
-        return merged(nodes, room, limits.fan_in, self._given.builder, self.sizer.sum_of, self._may_show)
+        if self._size_of(nodes) <= room:
+            return nodes
+        while self._size_of(nodes) > _FREE * room and (run := next_run(nodes, limits.fan_in)):
+            made = self._given.builder.merge(run)
+            if not self._may_show(made):
+                break
+            before = [node for node in nodes if node.end_group <= made.first_group]
+            nodes = (*before, made, *(node for node in nodes if node.first_group >= made.end_group))
+        return nodes
 
     def _may_show(self, node: Node) -> bool:
-        return not self._known_only or self.sizer.is_known(node)
+        return not self._known_only or self._known_size(node) is not None
 
     def _go_on_with(self, nodes: tuple[Node, ...], frontier: int) -> None:
         history, row = self._given.history, self.view.frontier_row
@@ -131,7 +222,7 @@ class Draft:
             sizes = self._shortenable()
             fixed = self.size() - sum(sizes.values())
             room = int(aim * self._given.limits.view_room) - fixed
-            length = max(HARD_FLOOR, _water_level(list(sizes.values()), room))
+            length = max(HARD_FLOOR, _water_level(sizes.values(), room))
             self._shorten({row: length for row, size in sizes.items() if size > length})
             if self.fits():
                 break
@@ -145,7 +236,7 @@ class Draft:
         groups, rows = self._given.groups, self._given.history.rows
         sizes = dict[int, int]()
         for group in (*groups.pins(self.view), *groups.from_row(self.view.frontier_row)):
-            for entry in groups.shown(group).entries:
+            for entry in groups.shown(group):
                 row = None if entry.origin is None else rows[entry.origin]
                 is_host_system = row and row.role in SYSTEM_ROLES and not is_hook(row.raw) and not row.ephemeral
                 if entry.origin is not None and not is_host_system:
@@ -163,13 +254,12 @@ class Draft:
             self._shorten({row: tenth})
 
 
-def _water_level(sizes: Sequence[int], room: int) -> int:
+def _water_level(sizes: Iterable[int], room: int) -> int:
     """The largest length at which the sum of min(size, length) is within the room."""
-    low, high = 0, max(sizes, default=0)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(size, middle) for size in sizes) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    smallest_first = sorted(sizes)
+    for at, size in enumerate(smallest_first):
+        left = len(smallest_first) - at
+        if size * left > room:
+            return room // left
+        room -= size
+    return max(smallest_first, default=0)

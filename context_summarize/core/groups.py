@@ -1,11 +1,18 @@
-"""Groups: the smallest runs of rows that may not be cut."""
+"""Groups, the smallest runs of rows that may not be cut; and their rows as the summariser is shown them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import Call, Row
+from context_summarize.messages.text import own_texts, render_parts
+from context_summarize.redaction import Redact
+from context_summarize.transcript.escaping import cut_middle, escape_marks
+from context_summarize.transcript.rows import RenderedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +25,8 @@ class Group:
     """True when at least one of its rows is rendered; a group of several rows always is."""
     user: bool
     """True for the single row of a user message."""
-    answers: tuple[tuple[int, str], ...] = ()
-    """(row, call id) of each result that answers a call of the group, in order; results not named here are orphans."""
+    answers: tuple[tuple[int, Call], ...] = ()
+    """(row, call) of each result that answers a call of the group, in order; results not named here are orphans."""
     open: bool = False
     """True while calls of it may still be answered."""
     missing: tuple[Call, ...] = ()
@@ -31,11 +38,9 @@ class Grouper:
 
     def __init__(self) -> None:
         self._open: list[tuple[int, Row]] = []
-        self._unanswered: dict[int, Call] = {}
-        """Calls without a result, by their place in the row."""
-        self._places: dict[str, list[int]] = {}
-        """Places of these calls by their ids: there may be thousands."""
-        self._answers: list[tuple[int, str]] = []
+        self._calls: dict[str, list[Call]] = {}
+        """Those without a result by their ids: there may be thousands."""
+        self._answers: list[tuple[int, Call]] = []
 
     def feed(self, index: int, row: Row) -> list[Group]:
         """The groups that this row closes, oldest first; most often one, the row itself."""
@@ -44,17 +49,15 @@ class Grouper:
         if row.rendered and row.result_ids:
             self._open.append((index, row))
             for call_id in row.result_ids:
-                self._answer(index, call_id)
-            return [self._close(index + 1)] if not self._unanswered else []
+                if calls := self._calls.get(call_id):  # a result belongs to the nearest earlier one with its id
+                    self._answers.append((index, calls.pop()))
+                    if not calls:
+                        del self._calls[call_id]
+            return [] if self._calls else [self._close(index + 1)]
         if row.rendered and row.role in ("user", "assistant"):
             return [*self.pass_over(), *self._start(index, row)]
         self._open.append((index, row))
         return []
-
-    @property
-    def open_start(self) -> int | None:
-        """History index of the assistant row whose calls are open; None when there is none."""
-        return self._open[0][0] if self._open else None
 
     def open_groups(self) -> list[Group]:
         """The open run as it stands, without closing it: its calls may still be answered."""
@@ -73,41 +76,123 @@ class Grouper:
     def _start(self, index: int, row: Row) -> list[Group]:
         if not row.calls:
             return [_single(index, row)]
-        self._open, self._unanswered, self._answers = [(index, row)], dict(enumerate(row.calls)), []
-        self._places = places_by_id(row.calls)
+        self._open, self._calls, self._answers = [(index, row)], {}, []
+        for call in row.calls:
+            self._calls.setdefault(call.id, []).append(call)
         return []
 
-    def _answer(self, index: int, call_id: str) -> None:
-        """A result belongs to the nearest earlier unanswered call with its id."""
-        places = self._places.get(call_id)
-        if places:
-            del self._unanswered[places.pop()]
-            self._answers.append((index, call_id))
-
     def _close(self, end: int) -> Group:
-        missing = tuple(self._unanswered.values())
+        missing = tuple(call for calls in self._calls.values() for call in calls)
         group = Group(self._open[0][0], end, True, False, tuple(self._answers), missing=missing)
-        self._open, self._unanswered, self._answers, self._places = [], {}, [], {}
+        self._open, self._calls, self._answers = [], {}, []
         return group
 
 
-def places_by_id(calls: Sequence[Call]) -> dict[str, list[int]]:
-    """Places of calls by their ids; a result belongs to the last one of its id that has none yet."""
-    places: dict[str, list[int]] = {}
-    for at, call in enumerate(calls):
-        places.setdefault(call.id, []).append(at)
-    return places
-
-
-def answered_calls(rows: Sequence[Row], group: Group) -> dict[int, list[Call]]:
-    """The calls that each row of a group answers: the nearest ones with these ids."""
-    calls = rows[group.start].calls
-    places = places_by_id(calls)
+def answered_calls(group: Group) -> dict[int, list[Call]]:
+    """The calls that each row of a group answers."""
     found: dict[int, list[Call]] = {}
-    for index, call_id in group.answers:
-        found.setdefault(index, []).append(calls[places[call_id].pop()])
+    for index, call in group.answers:
+        found.setdefault(index, []).append(call)
     return found
 
 
 def _single(index: int, row: Row) -> Group:
     return Group(index, index + 1, row.rendered, row.user)
+
+
+# --- rendered rows ----------------------------------------------------------------------------------------------------
+
+LARGE_SEGMENTS = 10
+"""A row that is longer than so many segments is cut to that length."""
+
+
+def render_group(
+    rows: Sequence[Row], group: Group, *, number: int, segment_tokens: int | None, redact: Redact | None = None
+) -> list[RenderedRow]:
+    """The rendered rows of one group, numbered from `number`.
+
+    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and so is a row
+    longer than ten segments; with `segment_tokens=None` nothing is cut.
+    """
+    answered = answered_calls(group)
+    out: list[RenderedRow] = []
+    for index in range(group.start, group.end):
+        row = rows[index]
+        if not row.rendered:
+            continue
+        names = {call.id: call.name for call in answered.get(index, ())}
+        parts = render_parts(row, names, group.missing if index == group.start else ())
+        found: list[str] = []
+        search = partial(_watched, redact, found) if redact and not row.is_clean else None
+        text = _text(parts, segment_tokens, search)
+        own = _own_text(rows, row, text, search) if row.role == "user" else None
+        row.is_clean = row.is_clean or (search is not None and not found)
+        name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
+        out.append(RenderedRow(number + len(out), row.role, name, text, own))
+    return out
+
+
+def _watched(redact: Redact, found: list[str], text: str) -> str:
+    """The text without secrets; where it has some, that is noted in `found`."""
+    clean = redact(text)
+    if clean != text:
+        found.append(clean)
+    return clean
+
+
+def _own_text(rows: Sequence[Row], row: Row, text: str, redact: Redact | None) -> str:
+    """See `RenderedRow.own`; of a row that was cut, all that is left of it."""
+    first_user = next((other.raw for other in rows if other.user), None)
+    if not is_of_user(row.raw, first_user):
+        return ""
+    said = own_texts(row)
+    return (
+        text if said is None else _joined("\n\n", [redact(part) if redact else part for part in said if part], redact)
+    )
+
+
+def _header_name(name: object, redact: Redact | None) -> str | None:
+    """A tool's name as a header shows it: on one line, whatever ends it has."""
+    if not isinstance(name, str):
+        return None
+    return " ".join((redact(name) if redact else name).split()) or None
+
+
+def cut_length(rendered: Sequence[RenderedRow]) -> int:
+    """Length for cutting: the UTF-8 byte length of the rendered text; four bytes make one token."""
+    # Header line, line break and blank line: the number's width is left out, so that a group has one length
+    # wherever it stands.
+    return sum(
+        len(row.text.encode("utf-8", "surrogatepass"))
+        + len(row.role)
+        + len((row.name or "").encode("utf-8", "replace"))
+        + 6
+        for row in rendered
+    )
+
+
+def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
+    """What one group adds to the running hash of the rendered rows, uncut."""
+    digest = hashlib.sha256()
+    for row in rendered:
+        for part in (row.role, row.name or "", row.text):
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big"))
+            digest.update(data)
+    return digest.digest()
+
+
+def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
+    """The text of a row from its parts, as (is a tool result, text)."""
+    # Redacted before anything is cut: half a secret is no longer known for one.
+    clean = [(result, redact(part) if redact else part) for result, part in parts]
+    if segment_tokens is None:
+        return escape_marks(_joined("\n", [part for _, part in clean], redact))
+    texts = [cut_middle(part, segment_tokens * 2) if result else part for result, part in clean]
+    return escape_marks(cut_middle(_joined("\n", texts, redact), segment_tokens * 4 * LARGE_SEGMENTS))
+
+
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
+    """The texts of one row as one; a secret that is split over two of them shows only then."""
+    text = sign.join(texts)
+    return redact(text) if redact and len(texts) > 1 else text

@@ -8,8 +8,7 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from context_summarize.background import LONG, copied
-from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.rendering import group_hash, render_group
+from context_summarize.core.groups import Group, Grouper, group_hash, render_group
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json
 from context_summarize.tokens.measure import Count, measure
@@ -31,6 +30,8 @@ class History:
         self.tokens = array("q")
         """Tokens per row; -1 while not counted."""
         self.groups: list[Group] = []
+        self.open_groups: list[Group] = []
+        """The run of open calls at the end, as one group, or nothing."""
         self.rendered: array[int] = array("q")
         """Position in `groups` of each rendered group."""
         self.rendered_rows: array[int] = array("q")
@@ -57,6 +58,7 @@ class History:
         self.tokens.append(tokens)
         for group in self._grouper.feed(index, row):
             self._close(group)
+        self.open_groups = self._grouper.open_groups()
 
     def _is_repeated(self, row: Row) -> bool:
         """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
@@ -83,14 +85,14 @@ class History:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
-    def open_groups(self) -> list[Group]:
-        """The run of open calls at the end, as one group, or nothing."""
-        return self._grouper.open_groups()
+    def opens_with_user(self) -> bool:
+        """True if the first row that is neither system nor developer is a user message."""
+        return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES), False)
 
     @property
     def rows_of_newest_group(self) -> int:
         """How many rows its newest group has."""
-        groups = self.open_groups() or self.groups[-1:]
+        groups = self.open_groups or self.groups[-1:]
         return len(self) - groups[0].start if groups else 0
 
     def rendered_group(self, ordinal: int) -> Group:
@@ -119,18 +121,11 @@ class History:
         """
         if ordinal == 0:
             return 0
-        end = self.rendered_group(ordinal - 1).end
-        if ordinal < len(self.rendered):
-            following = self.rendered_group(ordinal).start
-        else:
-            open_start = self._grouper.open_start
-            following = len(self.rows) if open_start is None else open_start
-        return max(end, min(following, keep_from))
+        return max(self.rendered_group(ordinal - 1).end, min(self.row_of(ordinal), keep_from))
 
     def summarisable(self, keep_recent: int) -> int:
         """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
-        newest_open = self._grouper.open_start is not None
-        most = len(self.rendered) if newest_open else len(self.rendered) - 1
+        most = len(self.rendered) - (not self.open_groups)
         bound = len(self.rows) - keep_recent
         return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
@@ -139,8 +134,10 @@ class History:
         return bisect_right(self.groups, row - 1, key=lambda group: group.start)
 
     def row_of(self, ordinal: int) -> int:
-        """History row at which the rendered group of this number starts, or the history ends."""
-        return self.rendered_group(ordinal).start if ordinal < len(self.rendered) else len(self.rows)
+        """History row at which the rendered group of this number starts; after the last, the open one, or the end."""
+        if ordinal < len(self.rendered):
+            return self.rendered_group(ordinal).start
+        return self.open_groups[0].start if self.open_groups else len(self.rows)
 
     def number_of(self, row: int) -> int | None:
         """The number of a rendered row, counted from 1; None for one that is not rendered, or in no closed group."""
@@ -159,8 +156,9 @@ class History:
         return self.tokens[index]
 
     def characters_from(self, row: int) -> int:
-        """Characters of the rows from this one on, about, as far as it matters whether they are many."""
-        sizes = accumulate(rough_size(self.rows[at].raw) for at in range(row, len(self.rows)))
+        """Characters to read of the rows from this one on, about, as far as it matters whether they are many."""
+        raws = (self.rows[at].raw for at in range(row, len(self.rows)))
+        sizes = accumulate(rough_size([raw.get("content"), raw.get("tool_calls")]) for raw in raws)
         total = 0
         for total in sizes:
             if total > LONG:
@@ -203,8 +201,7 @@ class History:
 
     def running_hash(self, seed: str, until: int) -> str:
         """The running hash after the rendered groups [0, until), uncut and unredacted."""
-        if until:
-            self._hash_of(until - 1)
+        self._hash_until(until)
         return hashlib.sha256(seed.encode() + self._hashes[: until * _HASH_BYTES]).hexdigest()
 
     def running_hashes(self, seed: str, until: int) -> list[str]:

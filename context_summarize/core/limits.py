@@ -46,12 +46,9 @@ class Limits:
         raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half
         of the base, the base grows with it, up to the room.
         """
-        free = max(0, self._top(left) - left)
-        return max(self.threshold_room, left + int(GROWTH * self.threshold * free))
+        free = max(0, min(self.view_room, max(self.base, 2 * left)) - left)
+        return max(int(self.threshold * self.base), left + int(GROWTH * self.threshold * free))
 
     def defer_below(self, left: int) -> int:
         """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""
-        return (self.again_above(left) + self._top(left)) // 2
-
-    def _top(self, left: int) -> int:
-        return min(self.view_room, max(self.base, 2 * left))
+        return (self.again_above(left) + min(self.view_room, max(self.base, 2 * left))) // 2

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.background import copied
+from context_summarize.core.groups import cut_length, render_group
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, merge_node, segment_key
-from context_summarize.core.rendering import cut_length, render_group
 from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 
@@ -69,7 +69,7 @@ class NodeBuilder:
         """The node of each segment."""
         self._uncut: list[tuple[int, bool]] = []
         """Length of each rendered group that is in no segment yet, and whether it is a user message."""
-        self._rendered: dict[int, list[RenderedRow]] = {}
+        self._rendered: list[list[RenderedRow]] = []
         """These groups, cut and redacted: their segment's key needs them once more."""
         self.begun = object()
         """Another one each time that cutting begins anew: nodes of an earlier cutting do not tile with later ones."""
@@ -79,7 +79,7 @@ class NodeBuilder:
     def start(self, segment_tokens: int, summary_tokens: int, first_group: int) -> None:
         """Cut from this rendered group on with these sizes."""
         self.segment_sizes, self.first_group = (segment_tokens, summary_tokens), first_group
-        self.leaves, self._uncut, self._rendered, self.begun = [], [], {}, object()
+        self.leaves, self._uncut, self._rendered, self.begun = [], [], [], object()
 
     def go_on_from(self, group: int) -> None:
         """Have a segment begin at this rendered group: cut anew unless one does, or one ends there."""
@@ -107,15 +107,13 @@ class NodeBuilder:
             return
         segment_tokens, summary_tokens = self.segment_sizes
         for ordinal in range(self._next_start + len(self._uncut), len(self.history.rendered)):
-            rendered = self._rendered[ordinal] = self._render(ordinal, segment_tokens)
-            self._uncut.append((cut_length(rendered), self.history.rendered_group(ordinal).user))
+            self._rendered.append(self._render(ordinal, segment_tokens))
+            self._uncut.append((cut_length(self._rendered[-1]), self.history.rendered_group(ordinal).user))
         while (count := next_cut(self._uncut, segment_tokens)) is not None:
             first, end = self._next_start, self._next_start + count
-            key = segment_key(self._run(first, end, segment_tokens), self._segment_hash, summary_tokens)
+            key = segment_key(_numbered(self._rendered[:count]), self._segment_hash, summary_tokens)
             self.leaves.append(Node(key, 0, first, end, summary_tokens, segment_tokens))
-            del self._uncut[:count]
-            for ordinal in range(first, end):
-                self._rendered.pop(ordinal, None)
+            del self._uncut[:count], self._rendered[:count]
 
     def copy(self) -> NodeBuilder:
         """Its segments as they are now, for a thread that takes in more; rows may be added to the history meanwhile."""
@@ -146,7 +144,7 @@ class NodeBuilder:
         """The node that stands for these neighbours."""
         if self.segment_sizes is None:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
-        return merge_node(children, template_hash=self._merge_hash, summary_tokens=self.segment_sizes[1])
+        return merge_node(children, self._merge_hash, self.segment_sizes[1])
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 
@@ -155,15 +153,15 @@ class NodeBuilder:
         return self._run(node.first_group, node.end_group, node.segment_tokens)
 
     def _run(self, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
-        rows: list[RenderedRow] = []
-        for ordinal in range(first_group, end_group):
-            rows += self._render(ordinal, segment_tokens)
-        # A group of thousands of rows that stands alone is numbered already.
-        return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))
+        return _numbered([self._render(ordinal, segment_tokens) for ordinal in range(first_group, end_group)])
 
     def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
-        if self.segment_sizes and self.segment_sizes[0] == segment_tokens and ordinal in self._rendered:
-            return self._rendered[ordinal]
-        history = self.history
-        group = history.rendered_group(ordinal)
-        return render_group(history.rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
+        rows, group = self.history.rows, self.history.rendered_group(ordinal)
+        return render_group(rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
+
+
+def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:
+    """The rows of a segment, numbered from 1."""
+    rows = [row for group in groups for row in group]
+    # A group of thousands of rows that stands alone is numbered already.
+    return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))

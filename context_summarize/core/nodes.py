@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from context_summarize.transcript.rows import RenderedRow, render_rows
 
@@ -82,14 +83,13 @@ MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
-def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int) -> Node:
+def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
     """The address of the summary that stands for these neighbours."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
     key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
-    first, end = children[0].first_group, children[-1].end_group
-    return Node(key, level, first, end, tokens, 0, tuple(children))
+    return Node(key, level, children[0].first_group, children[-1].end_group, tokens, 0, tuple(children))
 
 
 def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -99,18 +99,27 @@ def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
         yield from with_children(node.children)
 
 
-def leaves_of(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes of level 0 under these nodes, in order."""
-    for node in nodes:
-        if node.children:
-            yield from leaves_of(node.children)
-        else:
-            yield node
-
-
 def to_make(nodes: Iterable[Node], known: Callable[[Node], bool]) -> Iterator[Node]:
     """The nodes, and those below them, whose texts are not known: each after those that it is joined from."""
     for node in nodes:
         if not known(node):
             yield from to_make(node.children, known)
             yield node
+
+
+def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
+    """The oldest `fan_in` neighbours of the lowest level that has as many, else all of the lowest; empty without two.
+
+    A merge of fewer grows: it is made anew of what it was joined from, and of the nodes after it. What is joined again
+    and again loses something every time, so that only whole ones are joined further, and the lowest level goes first.
+    """
+    runs, at = list[list[Node]](), len(nodes)
+    for level, newest_first in groupby(reversed(nodes), key=lambda node: node.level):
+        run = [*newest_first][::-1]
+        at -= len(run)
+        older = nodes[at - 1] if at else None
+        if older is not None and older.level == level + 1 and len(older.children) < fan_in:
+            run = [*older.children, *run]
+        if len(run) > 1:
+            runs.append(run[:fan_in])
+    return next((run for run in runs if len(run) == fan_in), runs[0] if runs else [])

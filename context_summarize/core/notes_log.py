@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
-from context_summarize.config import ToolKind
 from context_summarize.core.frames import notes_row
+from context_summarize.core.groups import render_group
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import NamedPlace, Node, Summary
-from context_summarize.core.rendering import render_group
 from context_summarize.core.view_state import ShownNode, ShownNotes
+from context_summarize.messages.reading import rough_size
+from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
+from context_summarize.notes.values import Kept
 from context_summarize.redaction import Redact
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.tokens.measure import measure
 from context_summarize.transcript.rows import RenderedRow
 
+_MOST_AT_ONCE = 1_000_000
+"""Characters of the newest rows that are read whole at one compaction, some 250,000 tokens."""
 _FRAME_TOKENS = 50
 """Estimate of what the row holds beside its lines."""
 _INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
@@ -46,48 +50,27 @@ class NotesLog:
     """Reads rows after redaction; what it has read stays with it while the history grows. Threads take turns.
 
     Args:
-        tools: kinds by tool name; see the setting `action_tools`.
-        signs: words of the prompt set that make a user's sentence an instruction.
+        notes: fresh ones, for this history.
         heading: under which the prompt set asks a summary to quote instructions; "" = it asks for none.
     """
 
-    def __init__(
-        self,
-        builder: NodeBuilder,
-        redact: Redact | None,
-        count: Count,
-        *,
-        tools: Mapping[str, ToolKind],
-        signs: Sequence[str],
-        heading: str,
-    ) -> None:
-        self._builder = builder
-        self._history = builder.history
+    def __init__(self, builder: NodeBuilder, redact: Redact | None, notes: Notes, heading: str) -> None:
+        self._builder, self._history = builder, builder.history
         self._redact = redact
-        self._count = count
         self._heading = heading
-        self._tools, self._signs = tools, signs
-        self._notes = Notes(count, tools, signs)
+        self._notes = notes
         self._lock = threading.Lock()
         """A request that is cancelled leaves its thread behind."""
         self._next_group = 0
         self._verified: set[str] = set()
         """Keys of the summaries whose quotations have been looked up."""
 
-    def fresh(self) -> NotesLog:
-        """One that has read nothing yet."""
-        tools, signs, heading = self._tools, self._signs, self._heading
-        return NotesLog(self._builder, self._redact, self._count, tools=tools, signs=signs, heading=heading)
-
     def copy(self) -> NotesLog:
         """Another one that has read the same."""
+        count = self._notes.count
         with self._lock:
-            other = copy(self)
-            vars(other).update(
-                _notes=deepcopy(self._notes, {id(self._count): self._count}),
-                _verified=set(self._verified),
-                _lock=threading.Lock(),
-            )
+            other, notes = copy(self), deepcopy(self._notes, {id(count): count})
+            vars(other).update(_notes=notes, _verified={*self._verified}, _lock=threading.Lock())
         return other
 
     def instructions(self, frontier: int) -> tuple[NamedPlace, ...]:
@@ -111,7 +94,7 @@ class NotesLog:
         self._read(frontier)
         new = [(node, one.text) for node, one in made if not one.fallback and node.key not in self._verified]
         if new:
-            self._notes.mention("\n".join(text for _, text in new))
+            self._notes.values.mention("\n".join(text for _, text in new))
         for node, text in new:
             self._verified.add(node.key)
             self._verify(node, text)
@@ -126,7 +109,9 @@ class NotesLog:
             is_behind = ask.frontier < self._next_group
             if not is_behind:
                 return self._write(shown, ask)
-        earlier = self.fresh()  # a compaction was taken back
+        earlier = NotesLog(
+            self._builder, self._redact, self._notes.fresh(), self._heading
+        )  # a compaction was taken back
         earlier.restore(self.instructions(ask.frontier))
         return earlier.write(shown, ask)
 
@@ -135,19 +120,36 @@ class NotesLog:
         held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
         most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
-        goes_on = self._goes_on(ask.frontier_row)
+        goes_on = any(row.user for row in self._history.rows[ask.frontier_row :])
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
         return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
+
+    def kept(self, first_group: int, end_group: int, rows: Iterable[JsonRow]) -> Kept:
+        """What these rows of a view hold of the exact values of the rendered groups [first_group, end_group)."""
+        if end_group <= first_group:
+            return Kept()
+        first, last = self._history.message_range(first_group, end_group)
+        shown = "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
+        with self._lock:
+            return self._notes.values.kept(first, last, shown)
 
     def frame(self, text: str, frontier: int) -> ShownNotes:
         """The row of these lines, which tell of the rendered groups before `frontier`."""
         row = notes_row(self._history, text, frontier)
-        return ShownNotes(text, row, measure(row, self._count))
+        return ShownNotes(text, row, measure(row, self._notes.count))
 
     def _read(self, frontier: int) -> None:
+        """Of rows that come all at once, as at an import, only the user's are read where they lie far back."""
+        near, left = frontier, _MOST_AT_ONCE
+        while near > self._next_group and left > 0:
+            near -= 1
+            group = self._history.rendered_group(near)
+            left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
         while self._next_group < frontier:
+            ordinal = self._next_group
             self._next_group += 1  # first: a group that cannot be read is passed over the next time
-            self._notes.read(self._rows(self._next_group - 1))
+            if ordinal >= near or self._history.rendered_group(ordinal).user:
+                self._notes.read(self._rows(ordinal))
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
         history = self._history
@@ -157,19 +159,10 @@ class NotesLog:
 
     def _verify(self, node: Node, summary: str) -> None:
         """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
-        lines = list(quoted_lines(summary, self._heading)) if self._heading else []
-        if lines:
+        if self._heading and (lines := [*quoted_lines(summary, self._heading)]):
             groups = range(node.first_group, node.end_group)
-            self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])
-
-    def _user_rows(self, ordinal: int) -> list[tuple[int, str]]:
-        if not self._history.rendered_group(ordinal).user:
-            return []
-        return [(row.number, row.said) for row in self._rows(ordinal)]
-
-    def _goes_on(self, frontier_row: int) -> bool:
-        """True where the user wrote again after what is summarised."""
-        return any(row.user for row in self._history.rows[frontier_row:])
+            users = (self._rows(at) for at in groups if self._history.rendered_group(at).user)
+            self._notes.verify(lines, [(row.number, row.said) for rows in users for row in rows])
 
     def _verbatim(self, frontier_row: int) -> list[str]:
         """The texts of the rows that stand as they are."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from context_summarize.core.draft import Draft
+from context_summarize.core.draft import Draft, PlanInput
 from context_summarize.core.limits import Limits
-from context_summarize.core.nodes import Node, leaves_of
-from context_summarize.core.view_size import PlanInput
+from context_summarize.core.nodes import Node, with_children
 from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -51,7 +50,7 @@ class Plan:
     merged: int
     level: int
     """Reduction level, how far it had to go: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any
-    row, 5 one line for a summary."""
+    row, 5 one line for all summaries."""
     fits: bool
     reached: bool
     """True when the size that the compaction aims at is reached."""
@@ -93,7 +92,7 @@ def _prefetched_goal(draft: Draft, limits: Limits) -> int:
 
     That is more than now while usage is below the threshold, and less once it is above.
     """
-    return limits.target_room + draft.sizer.now - limits.threshold_room
+    return limits.target_room + draft.now - limits.threshold_room
 
 
 def _make_fit(draft: Draft, limits: Limits) -> None:
@@ -115,24 +114,24 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
     if not draft.fits():
         draft.level = 4
         draft.shorten_longest()
-    while not draft.fits() and draft.view.lines < len(draft.view.nodes):
+    if not draft.fits() and draft.view.nodes:
         draft.level = 5
-        draft.view = replace(draft.view, lines=draft.view.lines + 1)
+        draft.view = replace(draft.view, is_bare=True)
 
 
 def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan:
     view, standing, after = draft.view, given.view, draft.size()
     pinned = {row for group in given.groups.pins(view) for row in range(group.start, group.end)}
-    old = {node.place for node in (*standing.nodes, *leaves_of(standing.nodes))}
+    old = {node.place for node in with_children(standing.nodes)}
     still_shown = {row: keep for row, keep in view.shortened.items() if row >= view.frontier_row or row in pinned}
     return Plan(
         reason=reason,
         view=replace(view, shortened=still_shown, pinned=tuple(at for at in view.pinned if at < view.frontier)),
         notes_room=draft.notes_room(),
-        tokens_before=draft.sizer.now,
+        tokens_before=draft.now,
         tokens_after=after,
-        missing=tuple(node for node in view.nodes if not draft.sizer.is_known(node)),
-        segments=sum(leaf.place not in old for leaf in leaves_of(view.nodes)),
+        missing=draft.missing(),
+        segments=sum(not node.children and node.place not in old for node in with_children(view.nodes)),
         merged=sum(bool(node.children) and node.place not in old for node in view.nodes),
         level=draft.level,
         fits=after <= given.limits.view_room,

@@ -1,13 +1,15 @@
-"""The state of a view: which summaries stand in it, where the verbatim part begins, which rows are shortened.
+"""The state of a view: which summaries stand in it, where the verbatim part begins; and its record, as JSON data.
 
 A plan is made of the same value: its next view has nodes and no rows yet, because texts may be missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from context_summarize.core.history import History
 from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.messages.rows import JsonRow
 
@@ -24,8 +26,6 @@ class ShownNode:
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
-    line: bool = False
-    """True when only one line of it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class ViewState:
     nodes: tuple[Node, ...] = ()
     shown: tuple[ShownNode, ...] = ()
     """Their rows; empty in a plan."""
-    lines: int = 0
-    """How many of the oldest nodes are shown as one line only."""
+    is_bare: bool = False
+    """True where there is no room for summaries: one line stands for them."""
     frontier: int = 0
     """Rendered groups [0, frontier) are represented by nodes and pins."""
     frontier_row: int = 0
@@ -78,3 +78,88 @@ class ViewState:
             return False
         before = self.nodes[: self.notes.after]
         return all(old.place == node.place for old, node in zip(before, nodes, strict=False))
+
+
+# --- its record: the names for rows hold in what a host has saved of the history --------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a session goes on with: a view, the segment sizes in force, and the instructions before its frontier."""
+
+    view: ViewState
+    """Read from a record, it lacks what is made of texts: the rows of its nodes and that of its notes."""
+    sizes: tuple[int, int]
+    places: tuple[NamedPlace, ...]
+
+
+def to_data(recorded: Recorded, history: History) -> JsonRow:
+    """The record. It knows rows by number, counted over those that hosts save: its hash stands for them."""
+    view, notes, shortened = recorded.view, recorded.view.notes, sorted(recorded.view.shortened.items())
+    return {
+        "nodes": [_node_data(node) for node in view.nodes],
+        "is_bare": view.is_bare,
+        "frontier": view.frontier,
+        "shortened": [[number, keep] for row, keep in shortened if (number := history.number_of(row)) is not None],
+        "newest_user": view.newest_user,
+        "pinned": list(view.pinned),
+        "rows": sum(row.rendered for row in history.rows[: view.rows_at_compaction]),
+        "notes": [notes.text, notes.after, notes.age] if notes else None,
+        "compactions": view.compactions,
+        "sizes": list(recorded.sizes),
+        "instructions": [list(place) for place in recorded.places],
+    }
+
+
+def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
+    """What was recorded, in this history; None for a record of another one, or for data of another form.
+
+    A view of a history that went on further is taken up only if it leaves `keep_recent` rows of this one verbatim.
+    """
+    try:
+        frontier, nodes, rows = data["frontier"], tuple(map(_node, data["nodes"])), data["rows"]
+        saved = [at for at, row in enumerate(history.rows) if row.rendered]
+        is_rewound = rows > len(saved)
+        if not _cover(nodes, frontier) or frontier > history.summarisable(keep_recent if is_rewound else 0):
+            return None
+        text, after, age = data["notes"] or ("", 0, 0)
+        before = nodes[:after]
+        view = ViewState(
+            nodes=nodes,
+            is_bare=data["is_bare"],
+            frontier=frontier,
+            frontier_row=history.row_after(frontier, len(history) - keep_recent),
+            shortened={saved[number - 1]: keep for number, keep in data["shortened"]},
+            newest_user=data["newest_user"],
+            pinned=tuple(data["pinned"]),
+            rows_at_compaction=saved[rows] if rows < len(saved) else len(history),
+            notes=ShownNotes(text, {}, 0, len(before), age) if text and before else None,
+            compactions=data["compactions"],
+        )
+        segment_tokens, summary_tokens = data["sizes"]
+        places = tuple((row, start, end) for row, start, end in data["instructions"])
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return None
+    return Recorded(view, (segment_tokens, summary_tokens), places)
+
+
+def _node_data(node: Node) -> list[Any]:
+    below = [_node_data(child) for child in node.children]
+    groups, sizes = (node.first_group, node.end_group), (node.summary_tokens, node.segment_tokens)
+    return [node.key, node.level, *groups, *sizes, below, node.focus]
+
+
+def _node(data: Any) -> Node:
+    key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus = data
+    below = tuple(map(_node, below))
+    return Node(key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus)
+
+
+def _cover(nodes: Iterable[Node], frontier: int) -> bool:
+    """Whether these nodes tile what lies before the frontier."""
+    at = 0
+    for node in nodes:
+        if node.first_group != at or node.end_group <= at:
+            return False
+        at = node.end_group
+    return at == frontier

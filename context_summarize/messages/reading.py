@@ -17,18 +17,23 @@ from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_ROLES, Call, JsonRow, Row
 
+_INSTRUCTION = "amplifier:instruction"
+_OVER = ("retired", "anchor_pruned")
+"""How an instruction of a host ends: by who gave it, or with the row that it was for."""
+
 
 def analyse(raw: JsonRow) -> Row:
     """What the rest of the package needs to know of a normalised row."""
     role, hook, ephemeral = raw["role"], is_hook(raw), is_ephemeral(raw)
-    rendered = not (role in SYSTEM_ROLES or hook or ephemeral)
+    instructs = role in SYSTEM_ROLES or is_instruction(raw)
+    rendered = not (instructs or hook or ephemeral)
     critical = _marks(raw).get("critical") is True or raw.get("critical") is True
     return Row(
         raw=raw,
         role=role,
         rendered=rendered,
         user=rendered and role == "user" and not is_reminder(raw) and not any(map(is_result, blocks_of(raw))),
-        pinned=(role in SYSTEM_ROLES or critical) and not hook and not ephemeral,
+        pinned=(instructs or critical) and not (hook or ephemeral or is_over(raw)),
         ephemeral=ephemeral,
         calls=tuple(row_calls(raw)) if rendered and role == "assistant" else (),
         result_ids=tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else (),
@@ -47,6 +52,17 @@ def is_reminder(raw: JsonRow) -> bool:
     """
     marks = _marks(raw)
     return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
+
+
+def is_instruction(raw: JsonRow) -> bool:
+    """True for an instruction that newer hosts keep between the messages; none of them is the user's."""
+    return _INSTRUCTION in _marks(raw) and raw["role"] in (*SYSTEM_ROLES, "user") and not any(ids_of_results(raw))
+
+
+def is_over(raw: JsonRow) -> bool:
+    """True for such an instruction that is in force no more."""
+    marks = _marks(raw).get(_INSTRUCTION)
+    return is_instruction(raw) and isinstance(marks, dict) and marks.get("disposition") in _OVER
 
 
 def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
@@ -136,7 +152,7 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
 
 def is_call(block: Any) -> bool:
     """True for a block that is a call with a usable id."""
-    return block_type(block) in CALL_BLOCKS and has_id(block)
+    return block_type(block) in CALL_BLOCKS and bool(id_of(block.get("id")))
 
 
 def is_result(block: Any) -> bool:
@@ -172,8 +188,10 @@ def rough_size(value: Any) -> int:
 
 
 def opens_conversation(row: JsonRow) -> bool:
-    """True for a user message: role user, no hook row, no tool result in it."""
-    return row["role"] == "user" and not is_hook(row) and not any(map(is_result, blocks_of(row)))
+    """True for a user message: role user, no row of a hook or instruction of the host, no tool result in it."""
+    return (
+        row["role"] == "user" and not (is_hook(row) or is_instruction(row)) and not any(map(is_result, blocks_of(row)))
+    )
 
 
 def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:

@@ -26,11 +26,11 @@ class Row:
     raw: JsonRow
     role: str
     rendered: bool
-    """False for system, developer, hook and ephemeral rows: hosts do not save them."""
+    """False for system, developer, hook and ephemeral rows, and for instructions of the host."""
     user: bool
     """A user message: role user, no hook row, no reminder that the host stores, no tool result in it."""
     pinned: bool
-    """Host system and developer rows, and rows marked critical."""
+    """Host system and developer rows, instructions of the host, and rows marked critical."""
     ephemeral: bool
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]

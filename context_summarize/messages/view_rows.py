@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from context_summarize.messages.reading import (
     arguments_of,
     block_type,
-    has_id,
     id_of,
     is_call,
     is_result,
@@ -28,6 +27,7 @@ from context_summarize.messages.text import (
     is_remote,
     result_value,
 )
+from context_summarize.messages.timing import timeless
 
 _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 """Blocks that hosts know as they are, calls, results and images aside."""
@@ -36,9 +36,12 @@ _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     """A copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
 
+    It carries no time: that is nothing to a model, and a request stays the beginning of the next one whatever a host
+    does to it.
+
     `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
     """
-    raw = row.raw
+    raw = timeless(row.raw)
     if row.role == "tool" and not row.rendered:
         # A tool row of a hook, or an ephemeral one, answers no call, so it must not be a result.
         kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
@@ -52,7 +55,8 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     if row.role == "tool":
         out["tool_call_id"] = row.result_ids[0]
     if row.calls and isinstance(entries := raw.get("tool_calls"), list | tuple):
-        shown = [{**copy_json(entry), "id": id_of(entry["id"])} for entry in entries if has_id(entry)]
+        named = ((entry, id_of(entry.get("id"))) for entry in entries if isinstance(entry, dict))
+        shown = [{**copy_json(entry), "id": id_} for entry, id_ in named if id_]
         out |= {"tool_calls": shown} if shown else {}
     return out if _passes(out) else _mended(out, row)
 
@@ -65,7 +69,7 @@ def _content(row: Row, keep: Counter[str]) -> Any:
         return compact_json(content)
     out: list[JsonRow] = []
     for block in content:
-        if is_result(block) and row.result_ids and row.role == "user":
+        if row.result_ids and row.role == "user" and is_result(block):
             call_id = result_block_id(block)
             if keep[call_id] > 0:
                 keep[call_id] -= 1

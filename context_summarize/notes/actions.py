@@ -6,53 +6,41 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.sentences import shortened
 from context_summarize.transcript.rows import RenderedRow, calls_in
 
+T = TypeVar("T")
+
 _MOST = 160
 """Characters of a path, a command or an outcome as it is told."""
 _LOOKED_AT = 4_000
 """Characters of a command, and of each end of a result, that are looked at."""
-_STARTED = 500
-"""Characters of a result that may say that something was started."""
 _LARGEST = 1_000_000
 """Characters of JSON that are read."""
 
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
 _CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
 _COMMAND_KEYS = ("command", "cmd", "script")
-_JOB_KEYS = ("description", *_COMMAND_KEYS, "prompt", "instruction")
 _READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])")
-_CREATES = re.compile(r"(?i:write|create)(?![a-z])|.*[Pp]atch")
-_DELETES = re.compile(r"(?i:delete|remove|rm)(?![a-z])")
+_CREATES = re.compile(r"(?i:write|create|delete|remove|rm)(?![a-z])|.*[Pp]atch")
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
 
-_SHELL = re.compile(r"((?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s\"'\\|;&<>()])+)|([|;&<>()\n]+)")
-"""A word, or signs between words."""
-_HERE = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n).*?(?:^[ \t]*\2$|\Z)", re.S | re.M)
-"""Text that a shell command is given; it holds no commands."""
-_SHORTENING = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:head|tail)\b[^|;&\n]*)?$")
-"""The end of a command that only shortens what it prints."""
-_TEST_RUN = re.compile(r"(?:\S+/)?(?:\w*test|\w*unit|\w*spec|tox|nox|jest|mocha|bats)(?::\S+)?")
+_GIVEN = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n).*?(?:^[ \t]*\2$|\Z)|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.S | re.M)
+"""Text that a shell command is given, or a quoted one: it holds no commands."""
+_WRITES = re.compile(r"(?<![-=2])>{1,2} ?(?!/dev/)([\w./~@%+-]+)|\bsed -i[^;|&\n]*\s([\w./~@%+-]+)")
+_TEST_RUN = re.compile(r"(?:^|[\s/])(?:\w*test|\w*unit|\w*spec|tox|nox|jest|mocha|bats)(?::\S+)?(?![\w./-])")
 _COUNTS = re.compile(
     r"(?i)\b\d+ (?:tests? )?(?:pass|fail|error)|^(?:ok|pass|fail(?:ed)?)\b|\bran \d+ test|^tests\b.*: +\d"
 )
-
 _STATUS = re.compile(r"(?i)\b(?:exit(?:ed)?|return)[ _]?(?:with )?(?:code|status)\W{1,3}(-?\d{1,3})\W*$")
 _ERROR = re.compile(
-    r"(?i)^(?:fatal |<?tool_use_)?(?:error|fatal)[:>\[!](?! false)|^[\w.]*(?:error|exception)(?:: |$)"
-    r"|^[\w./@-]++(?:\([\d,]+\)|[\d:]+)?: (?:fatal )?error\b|: (?:no such file or directory|permission denied)$"
-    r"|^\W{0,4}(?-i:FAIL)(?:ED|URE)?\b|^is_?error: true|^success: false|^(?:could not|cannot|failed to|unable to) "
-    r"|\bcommand (?:failed|aborted|timed out|not found)\b"
+    r"(?i)^(?:[\w./@-]++(?:\([\d,]+\)|[\d:]+)?: )?<?(?:fatal |tool_use_)?(?:error|fatal)(?:[:>\[!]| [A-Z]+\d)(?! false)"
+    r"|^[\w.]*(?:error|exception)(?:: |$)|: (?:no such file or directory|permission denied|command not found)$"
+    r"|^\W{0,4}(?-i:FAIL)(?:ED|URE)?\b|^is_?error: true|^success: false"
 )
-_RUNNING = re.compile(r"(?i)\bstatus\W{1,5}(?:running|in_progress)\b|\b(?:runn|work)ing in (?:the )?background\b")
-_ENDED = re.compile(
-    r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_|(?-i:(?<=[Kk]ill)[A-Z]))"
-)
-_JOB_ID = re.compile(r"(?:(?:\b|_)(?:id|ID|pid)|[a-z]Id)['\"]?\s*[:=]\s*['\"]?(\w+(?:[.-]\w+)*)")
 
 
 @dataclass(slots=True)
@@ -64,14 +52,12 @@ class Actions:
     """
 
     tools: Mapping[str, ToolKind]
-    _edited: dict[str, str] = field(default_factory=dict)
-    """Path → what is told with it; the newest is the last, here as below."""
+    _edited: dict[str, None] = field(default_factory=dict)
+    """Paths; the newest is the last, here as below."""
     _failed: dict[str, str] = field(default_factory=dict)
     """Command → why its newest run failed; one that is fine by now is no longer told."""
     _tests: dict[str, str] = field(default_factory=dict)
     """Command → how its newest run ended."""
-    _running: dict[str, str] = field(default_factory=dict)
-    """Id of a job → what it is."""
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Take in the rows of one group: calls and their results."""
@@ -82,54 +68,37 @@ class Actions:
             elif row.role == "tool" and calls:
                 at = next((at for at, call in enumerate(calls) if call[0] == row.name), 0)
                 self._take(*calls.pop(at), row.text)
-            else:
-                self._end_jobs(row.text)
 
     def _take(self, name: str, arguments: str, number: int, result: str) -> None:
-        given, lines = _object(arguments), _lines(result)
+        given = _object(arguments)
         kind = self._kind(name, given)
         if kind == "command":
-            self._ran((_text(given, _COMMAND_KEYS) or f"{name} {arguments}")[:_LOOKED_AT], lines, number)
-        elif kind != "none" and not any(map(_ERROR.search, lines[:2])):
-            for path in [_path(given)] if _path(given) else _patched(given):
-                _put(self._edited, path, " (deleted)" if kind == "delete" else "")
-        if self._running:
-            self._end_jobs("\n".join((name, arguments, *lines)))
-        start = result[:_STARTED]
-        if _RUNNING.search(start) and (job := _JOB_ID.search(start)):
-            what = shortened(_text(given, _JOB_KEYS) or name, _MOST)
-            self._running.setdefault(job[1], f"{what} ({job[1]}, #{number})")
+            self._ran((_command(given) or f"{name} {arguments}")[:_LOOKED_AT], _lines(result), number)
+        elif kind != "none" and not any(map(_ERROR.search, _lines(result)[:2])):
+            patched = [path for value in given.values() if isinstance(value, str) for path in _PATCHED.findall(value)]
+            for path in [_path(given)] if _path(given) else patched:
+                _put(self._edited, path, None)
 
     def _kind(self, name: str, given: Mapping[str, Any]) -> ToolKind:
         plain = re.split(r"__|[./:]", name)[-1]
         if known := self.tools.get(name) or self.tools.get(plain):
             return known
-        if not _path(given) and _text(given, _COMMAND_KEYS):
+        if not _path(given) and _command(given):
             return "command"
-        if _DELETES.match(plain):
-            return "delete"
         changes = any(_CONTENT_KEY.search(key.lower()) for key in given) and not _READS.match(plain)
         return "edit" if changes or _CREATES.match(plain) else "none"
 
     def _ran(self, command: str, lines: Sequence[str], number: int) -> None:
-        told = _SHORTENING.sub("", command)
-        commands = list(_commands(command))
-        for path in (path for _, files in commands for path in files):
-            _put(self._edited, path, "")
+        bare = _GIVEN.sub(r"\1", command)
+        for path in (one or other for one, other in _WRITES.findall(bare)):
+            _put(self._edited, path, None)
         failure, counts = _failure(lines), [line for line in lines if _COUNTS.search(line)]
-        if any(_TEST_RUN.fullmatch(word) for words, _ in commands for word in words) and (failure or counts):
-            _put(self._tests, told, f"{failure or shortened(counts[-1], _MOST)} (#{number})")
+        if _TEST_RUN.search(bare) and (failure or counts):
+            _put(self._tests, command, f"{failure or shortened(counts[-1], _MOST)} (#{number})")
         elif failure:
-            _put(self._failed, told, failure)
+            _put(self._failed, command, failure)
         else:
-            self._failed.pop(shortened(told, _MOST), None)
-
-    def _end_jobs(self, text: str) -> None:
-        """Forget the jobs of which a later row says that they have ended."""
-        named = [job for job in self._running if re.search(rf"\b{re.escape(job)}\b", text)]
-        if named and _ENDED.search(text) and not _RUNNING.search(text):
-            for job in named:
-                del self._running[job]
+            self._failed.pop(shortened(command, _MOST), None)
 
     def lines(self, operations: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:
         """(heading, items, newest first) of each kind, the most telling one first.
@@ -137,14 +106,13 @@ class Actions:
         Args:
             operations: what the host says is under way.
         """
-        failed = reversed(self._failed.items())
-        yield "Still running", [*operations, *reversed(self._running.values())]
-        yield "Tests, last result", [f"`{what}` → {outcome}" for what, outcome in reversed(self._tests.items())]
-        yield "Failed commands", [f"`{what}` → {outcome}" for what, outcome in failed]
-        yield "Edited files", [f"{path}{told}" for path, told in reversed(self._edited.items())]
+        yield "Still running: ", [*operations]
+        yield "Tests, last result: ", [f"`{what}` → {outcome}" for what, outcome in reversed(self._tests.items())]
+        yield "Failed commands: ", [f"`{what}` → {outcome}" for what, outcome in reversed(self._failed.items())]
+        yield "Edited files: ", [*reversed(self._edited)]
 
 
-def _put(into: dict[str, str], key: str, value: str) -> None:
+def _put(into: dict[str, T], key: str, value: T) -> None:
     """Keep it as the newest."""
     key = shortened(key, _MOST)
     into.pop(key, None)
@@ -156,13 +124,13 @@ def _object(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text) if len(text) <= _LARGEST else None
     except (ValueError, RecursionError):
-        return {}
+        given = None
     return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
 
 
-def _text(given: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The first of these arguments that is a text, or a list of words."""
-    found = (given.get(key) for key in keys)
+def _command(given: Mapping[str, Any]) -> str:
+    """The argument that is a command: a text, or a list of words."""
+    found = (given.get(key) for key in _COMMAND_KEYS)
     texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in found)
     return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
 
@@ -170,30 +138,6 @@ def _text(given: Mapping[str, Any], keys: Sequence[str]) -> str:
 def _path(given: Mapping[str, Any]) -> str:
     named = (value for key, value in given.items() if _PATH_KEY.search(key.lower()))
     return next((value for value in named if isinstance(value, str) and value and "\n" not in value), "")
-
-
-def _patched(given: Mapping[str, Any]) -> list[str]:
-    return [path for value in given.values() if isinstance(value, str) for path in _PATCHED.findall(value)]
-
-
-def _commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
-    """(words, files that it writes) of each command of a shell line; by redirects and `sed -i`."""
-    line = _HERE.sub(r"\1", f"{line}\n")
-    words: list[str] = []
-    files: list[str] = []
-    to_file = False
-    for found in _SHELL.finditer(line):
-        word, signs = found.groups()
-        if word:
-            (files if to_file else words).append(word)
-            to_file = False
-        elif signs.endswith(">"):
-            to_file = line[found.start() - 1] not in "2-="  # not in `2>` and `->`
-        elif not set(signs).isdisjoint("|;&(\n"):
-            if words[:1] == ["sed"] and any(one.startswith("-i") for one in words):
-                files.append(words[-1])
-            yield words, [path for one in files if not (path := one.strip("\"'")).startswith(("/dev/", "$"))]
-            words, files = [], []
 
 
 def _lines(result: str) -> list[str]:

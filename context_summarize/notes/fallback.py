@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
-from context_summarize.notes.patterns import values_in
+from context_summarize.notes.sentences import ends_of
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 _LEFT_OUT = "[…]"
-_LOOKED_AT = 1_000
-"""Characters of a message that are looked at for exact values."""
 _LENGTHS = (640, 320, 160, 80)
 """Characters of a line; the longest at which all lines fit, and the shortest where some are left out."""
 
@@ -45,25 +43,11 @@ def _said(rows: Sequence[RenderedRow]) -> Iterator[str]:
         yield f"The agent: {concluded}"
 
 
-def _short(line: str, most: int) -> str:
-    """The line, or its start and its end or what ends in an exact value; at most so many characters."""
-    if len(line) <= most:
-        return line
-    room = most - len(_LEFT_OUT) - 2
-    head = line[: room * 2 // 3].rpartition(" ")[0] or line[: room * 2 // 3]
-    rest = line[len(head) :]
-    found = {value: kind for value, kind in values_in(rest[:_LOOKED_AT]).items() if len(value) < room // 3}
-    value = min(found, key=lambda value: found[value] == "figure", default="")
-    end = rest.find(value) + len(value) if value else len(rest)
-    tail = rest[max(0, end - room // 3) : end]
-    return f"{head} {_LEFT_OUT} {tail.partition(' ')[2] or tail}"
-
-
 def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> str:
     """All lines, as long as they fit; else short ones, from both ends of each part inwards, the newest part first."""
     lines: list[str] = []
     for most in _LENGTHS:
-        short = [dict.fromkeys(_short(line, most) for line in part) for part in parts]
+        short = [dict.fromkeys(ends_of(line, most) for line in part) for part in parts]
         lines = list(chain.from_iterable(short))
         if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
             return text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from context_summarize.notes.own_text import own_text
-from context_summarize.notes.sentences import shortened
+from context_summarize.notes.sentences import sentences_of, shortened
 
 _LEAST_WORDS, _LEAST_CHARACTERS = 4, 8
 """A quotation is looked up from so many words on, or characters of a script without blanks; a sentence from half."""
@@ -18,8 +18,6 @@ LONGEST = 400
 _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
-_END = re.compile(r"(?<![.!?…\[])[.!?…]+[\"'”’)\]*_]*(?=\s|$)|[。！？؟।]+|\n")  # noqa: RUF001 - they end sentences
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[A-Za-z])\.$", re.I)
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
@@ -67,12 +65,15 @@ def verified(lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Inst
     return [found[place] for place in sorted(found)]
 
 
-def signalled(signs: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Instruction]:
+def signalled(signs: Sequence[str], number: int, text: str) -> list[Instruction]:
     """The user's own sentences that hold a sign, such as "always"; no question, and nothing like "Never mind."."""
-    pattern = _any_of(tuple(signs))
-    told = [(one, own_text(text)[one.start : one.end]) for number, text in rows for one in _sentences(number, text)]
+    low = " ".join(text.lower().replace("’", "'").split())
+    if not any(sign.strip("^ ") in low for sign in signs):
+        return []
+    pattern, own = _any_of(tuple(signs)), own_text(text)
+    told = [(one, _INSIDE.sub(" ", own[one.start : one.end])) for one in _sentences(number, text)]
     telling = [(one, said) for one, said in told if len(said.split()) > 2 or _NO_BLANKS.search(said)]
-    return [one for one, said in telling if pattern.search(_INSIDE.sub(" ", said)) and one.text[-1] not in "?\uff1f"]
+    return [one for one, said in telling if pattern.search(said) and one.text[-1] not in "?\uff1f"]
 
 
 def placed(places: Sequence[Place], text: str) -> list[Instruction]:
@@ -116,30 +117,12 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
     """The sentences of the user's own text."""
     own = own_text(text)
     found: list[Instruction] = []
-    start = 0
-    for end in _ends(own):
+    for start, end in sentences_of(own):
         bullet = _BULLET.match(own, start, end)
         flat = " ".join(own[bullet.end() if bullet else start : end].split())
         if flat:
             found.append(Instruction(number, start, end, shortened(flat, LONGEST)))
-        start = end
     return tuple(found)
-
-
-def _ends(text: str) -> Iterator[int]:
-    """Where sentences end; a line that does not begin with a large letter goes on with the sentence before it."""
-    start = 0
-    for match in _END.finditer(text):
-        end = match.end()
-        if match[0] == "\n":
-            after = text[end : end + LONGEST].lstrip(" \t")[:1]
-            ends = not after.isalpha() or after.isupper() or end - start > LONGEST // 2
-        else:
-            ends = not _ABBREVIATION.search(text[max(0, end - 10) : end])
-        if ends:
-            yield end
-            start = end
-    yield len(text)
 
 
 @lru_cache(maxsize=8)

@@ -22,12 +22,10 @@ _QUOTED = (
     rf"{_FENCE}[^\n]*(?:\n[ \t]*(?P=fence)\w[^\n]*(?:\n[^\n]*){{0,80}}?\n[ \t]*(?P=fence)[ \t]*$|\n[^\n]*)*?"
     r"(?:\n[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
     r"(?P<three>\"\"\"|''').*?(?:(?P=three)|\Z)",
-    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|\\begin\{.*?(?:\\end\{[^}\n]*\}|\Z)|^#\+begin.*",
-    r"^[^\w\n]{2,12}(?-i:BEGIN)\b.*?(?:^[^\w\n]{2,12}(?-i:END)\b[^\n]*$|\Z)",
+    r"<!--.*?(?:-->|\Z)",
     rf"^(?:{_MAIL}\n{_TELLING}|{_TELLING}\n{_MAIL}).*",  # a mail runs to the end
     r"^[- \t_>]*(?:(?:original|forwarded) message|begin forwarded message|on [^\n]{5,80} wrote:).*",
-    # A diff: with its header, or lines out and lines in.
-    r"^(?:diff --git|@@ -|--- [\w/.])[^\n]*(?:\n(?:[ +\-@\\]|index )[^\n]*)*|^(?:-[^\n]*\n)+(?:\+[^\n]*(?:\n|\Z))+",
+    r"^(?:diff --git|@@ -|--- [\w/.])[^\n]*(?:\n(?:[ +\-@\\]|index )[^\n]*)*",  # a diff
     # Quotation marks, where the first begins a line or the last stands on another line.
     *(
         rf"(?:^[ \t]*{marks[0]}|{marks[0]}(?=[^{marks}\n]*\n)).*?(?:[{marks[1:]}]|\Z)"
@@ -50,12 +48,12 @@ _QUOTE_SIGN = re.compile(
 """Signs that stand before a quoted line; a bar begins the row of a table."""
 _PASTED_LINE = re.compile(
     r"(?:[ ]{4,}|[ ]*\t\s*)(?![-*+•]\s|\d{1,3}[.)]\s)\S"  # indented code
-    r"|[\[(]?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:)"  # a log
-    r"|[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\b[\])]?[ :\t]"
-    r"|\s*(?:at [\w.$<>]+\(|File \".*\", line \d+)"  # a stack
+    r"|\W?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[\])]?[ :\t])"  # a log
     r"|\s*\[[^\]]*\]\s*$"  # a mark of a host in place of an image, or of an interruption
-    r"|\s*(?://|/\*|\"[^\"]+\"\s*:)|(?=[\w-]*[./])[\w./-]++:\d+[: ]"  # a remark in code, a key in JSON, what grep finds
+    r"|\s*\"[^\"]+\"\s*:|(?=[\w-]*[./])[\w./-]++:\d+[: ]"  # a key in JSON, what grep finds
 )
+_PLAIN = re.compile(r"[^\W\d_](?:[\w ,.;:!?()/-]|(?<=\w)['’](?=\w))*")
+"""One line without a sign that begins or ends another's words, as most messages are."""
 
 
 @lru_cache(maxsize=512)
@@ -66,6 +64,8 @@ def own_text(text: str) -> str:
     """
     if len(text) > MOST_READ:
         return ""
+    if _PLAIN.fullmatch(text) and not _PASTED_LINE.match(text):
+        return text
     text = _LINE_ENDS.sub("\n", text)
     fences = [found.start() for found in _OPENED.finditer(text)]
     if len(fences) % 2:  # which one opens is unknown

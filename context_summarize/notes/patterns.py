@@ -1,11 +1,13 @@
-"""Exact values in a text, told by their form alone: what a paraphrase would lose."""
+"""Exact values in a text, told by their form alone, and those of JSON with their keys: what a paraphrase would lose."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["url", "path", "id", "figure", "name", "term"]
 """`figure`: a number, a date, a time, an amount; `name`: a file, a name of code, an option; `term`: a few words."""
@@ -47,6 +49,8 @@ _PAIR = re.compile(
     r"(?!-\s)([^\s,;:.()\[\]{}\"'`*][^,;:()\[\]{}\"'`*\n]{0,60})(?![\"':\w])"
 )
 """`label: a few words`."""
+_ASSIGNED = re.compile(r"(?<![\w=-])([\w.-]{2,40})=([\w./:+-]{4,80})")
+"""`label=identifier`."""
 _MOST_WORDS = 4
 """Words of a term."""
 
@@ -61,10 +65,14 @@ def pairs_in(text: str) -> Iterator[tuple[str, str]]:
 
     The value is "" where too much follows the label.
     """
-    lines = (line for line in text.split("\n") if ":" in line)
+    lines = (line for line in text.split("\n") if ": " in line)
     for found in (found for line in lines for found in _PAIR.finditer(line)):
         value = " ".join(found[2].split(". ")[0].rstrip(" .!?-").split())
         yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
+    for label, value in _ASSIGNED.findall(text) if "=" in text else ():
+        value = value.rstrip(_TRIM)
+        if classify(value) == ((value, "id"),):
+            yield label, value
 
 
 def values_in(text: str) -> dict[str, Kind]:
@@ -122,3 +130,83 @@ def _is_path(value: str) -> bool:
     parts = [part for part in re.split(r"[/\\]+", value) if part not in ("", ".", "..", "~")]
     plain = all(part.isalpha() for part in parts) and len(parts) < (2 if value[0] in "/.~" else 3)
     return any(map(str.isalpha, value)) and not value.startswith("//") and (not plain or value[0] in ".~")
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------
+
+_LONGEST_JSON = 60_000
+"""Characters of JSON that is read; what is longer has no keys."""
+_MOST = 3_000
+"""Values of one row."""
+_LONGEST_LEAF = 80
+"""Characters; a longer text is prose, and no value of its key."""
+_DEEPEST = 12
+_REPR = re.compile(r"[\s\[({]*'")
+"""How Python's way to write data begins."""
+_NO_REPR = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"abfnrtvxuUN0-7\n]")
+"""An escape that Python does not know and never writes: its parser would warn of it on the user's screen."""
+_NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_IDENTITY = re.compile(r"(?:.*[a-z_-])?(?:_id|Id|ID|-id)|id|ID|uuid|key|name|path")
+_EMPTY_NAMES = frozenset({"id", "ids", "uuid", "value", "data", "result", "results", "item", "items", "key"})
+
+
+class Leaf(NamedTuple):
+    """One value."""
+
+    value: str
+    about: str
+    """Identity of its object, with the name of the key that holds it; "" without one."""
+    label: str
+    """Its key in plain words; "" for the identity itself."""
+
+
+def leaves(text: str) -> list[Leaf]:
+    """The short values of a text in their order; none of a text that is no data."""
+    found: list[Leaf] = []
+    if text.lstrip()[:1] in ("{", "[") and len(text) <= _LONGEST_JSON:
+        _collect(_parsed(text), "", "", _DEEPEST, found)
+    return found
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    if not _REPR.match(text) or _NO_REPR.search(text):
+        return None
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None  # a TypeError: "{{" opens a set that holds what no set can hold
+
+
+def _collect(data: Any, about: str, label: str, depth: int, found: list[Leaf]) -> None:
+    """Add the values of an object; the first key that names it gives its identity."""
+    if len(found) >= _MOST or isinstance(data, bool) or not depth:
+        return
+    if isinstance(data, dict):
+        named = (key for key in data if _IDENTITY.fullmatch(str(key)) and isinstance(data[key], str | int))
+        identity = next(named, None)
+        if identity is not None:
+            own = " ".join(f"{_label(str(identity)) or label} {data[identity]}".split())
+            about = own if len(own) <= _LONGEST_LEAF else about
+        for key, value in data.items():
+            if any(map(str.isdigit, str(key))):
+                found.append(Leaf(str(key), about, label))
+            _collect(value, about, "" if key == identity else _label(str(key)) or label, depth - 1, found)
+    elif isinstance(data, list | tuple):
+        for item in data:
+            _collect(item, about, label, depth - 1, found)
+    elif isinstance(data, str | int | float):
+        value = " ".join(str(data).split())
+        if 0 < len(value) <= _LONGEST_LEAF:
+            found.append(Leaf(value, about, label))
+
+
+@lru_cache(maxsize=4_096)
+def _label(key: str) -> str:
+    """The last two names of a key in plain words, `reservation` for `reservation_id`; "" for an identifier."""
+    names = [name.lower() for name in _NAMES.findall(key[:_LONGEST_LEAF])]
+    is_id = any(name.isdigit() and len(name) > 2 for name in names)
+    return "" if is_id else " ".join([name for name in names if name not in _EMPTY_NAMES][-2:])

@@ -29,14 +29,18 @@ class Notes:
     """
 
     def __init__(self, count: Count, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> None:
-        self._count = count
-        self._signs = signs
-        self._values = Candidates(count)
+        self.count = count
+        self._tools, self._signs = tools, signs
+        self.values = Candidates()
         self._actions = Actions(tools)
         self._requests = Requests()
         self._instructions: dict[tuple[int, int], Instruction] = {}
         self._restored: dict[int, list[Place]] = {}
         """Places of a record's instructions by row, until these rows are read."""
+
+    def fresh(self) -> Notes:
+        """Others that have read nothing yet."""
+        return Notes(self.count, self._tools, self._signs)
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -52,12 +56,12 @@ class Notes:
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Take in the rows of the next group, numbered as frames count."""
-        self._values.read(rows)
         self._actions.read(rows)
         for row in rows:
+            self.values.read(row)
             self._requests.read(row)
             if row.role == "user":
-                self._keep(signalled(self._signs, [(row.number, row.said)]))
+                self._keep(signalled(self._signs, row.number, row.said))
                 self._keep(placed(self._restored.pop(row.number, []), row.said))
 
     def verify(self, lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> None:
@@ -67,10 +71,6 @@ class Notes:
             rows: (number, own text) of the user's rows that are quoted.
         """
         self._keep(verified(lines, rows))
-
-    def mention(self, summaries: str) -> None:
-        """Take in what a model's summaries tell."""
-        self._values.mention(summaries)
 
     def _keep(self, found: Iterable[Instruction]) -> None:
         for one in found:
@@ -88,10 +88,10 @@ class Notes:
             goes_on: the user wrote again after what has been read.
         """
         instructions = self._written_instructions(min(room, most_instructions))
-        room -= self._count(instructions)
-        requests = self._written_requests(int(room * _SHARES["requests"]), goes_on)
-        actions = self._written_actions(int(room * _SHARES["actions"]), operations)
-        left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
+        room -= self.count(instructions)
+        requests = self._lists(self._requests.lines(goes_on), int(room * _SHARES["requests"]), "\n")
+        actions = self._lists(self._actions.lines(operations), int(room * _SHARES["actions"]), "; ")
+        left = room - self.count(requests) - self.count(actions) - self.count(_VALUES)
         values = self._written_values(left, "\n".join((shown, instructions, requests, actions)))
         return "\n".join(part for part in (instructions, requests, actions, values) if part)
 
@@ -104,30 +104,26 @@ class Notes:
         left_out = [f"({len(lines) - len(taken)} more are left out)"] if len(taken) < len(lines) else []
         return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken), *left_out]) if taken else ""
 
-    def _written_requests(self, room: int, goes_on: bool) -> str:
-        (waiting, asked), (ended, answered) = self._requests.lines(goes_on)
-        first = self._fitting(f"{waiting}, newest first:\n", asked, room * 2 // 3)
-        second = self._fitting(f"{ended}, newest first:\n", answered, room - self._count(first))
-        return "\n".join(part for part in (first, second) if part)
-
-    def _written_actions(self, room: int, operations: Sequence[str]) -> str:
-        kinds = [(f"{heading}: ", items) for heading, items in self._actions.lines(operations) if items]
+    def _lists(self, lists: Iterable[tuple[str, list[str]]], room: int, between: str) -> str:
+        """Each list behind its heading, as far as its even share of the room and what the others leave goes."""
+        told = [(heading, items) for heading, items in lists if items]
         lines: list[str] = []
-        for at, (heading, items) in enumerate(kinds):
-            line = self._fitting(heading, items, room // (len(kinds) - at), "; ")
-            room -= self._count(line)
-            lines.append(line)
-        return "\n".join(line for line in lines if line)
+        for at, (heading, items) in enumerate(told):
+            taken = list(self._taken(items, room // (len(told) - at) - self.count(heading)))
+            if taken:
+                lines.append(heading + between.join(taken))
+                room -= self.count(lines[-1])
+        return "\n".join(lines)
 
     def _written_values(self, room: int, shown: str) -> str:
         """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
         if room <= 0:
             return ""
-        entries = ranked(self._values, shown)
+        entries = ranked(self.values, shown, self.count)
         best, target = "", room
         for _ in range(_TRIES):
-            text = written(chosen(entries, self._values.rows, target, shown))
-            size = self._count(text)
+            text = written(chosen(entries, target), self.values.word_rows)
+            size = self.count(text)
             if size <= room:
                 best = max(best, text, key=len)
             if not text or 0.95 * room <= size <= room:
@@ -135,15 +131,10 @@ class Notes:
             target = int(target * 0.98 * room / size)
         return f"{_VALUES}{best}" if best else ""
 
-    def _fitting(self, heading: str, items: Iterable[str], room: int, between: str = "\n") -> str:
-        """The first items that fit, behind their heading; "" where none does."""
-        taken = list(self._taken(items, room - self._count(heading)))
-        return heading + between.join(taken) if taken else ""
-
     def _taken(self, items: Iterable[str], room: int) -> Iterator[str]:
         """The items up to the first one that does not fit."""
         for item in items:
-            room -= self._count(item) + 1
+            room -= self.count(item) + 1
             if room < 0:
                 return
             yield item

@@ -1,43 +1,27 @@
-"""Prose in pieces of a few words: what a note may quote."""
+"""Prose in pieces of a few words, and its words: what a note may quote."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from sys import intern
 
 from context_summarize.transcript.rows import may_be_call
 
 MOST_READ = 40_000
 """Characters of one row that are read, half of them at its end."""
-MOST_WORDS = 24
-"""Words of a piece; a longer sentence is divided at its clauses."""
-_LONGEST = 280
-"""Characters of a piece."""
+_LONGEST, _MOST_WORDS = 280, 24
+"""Characters of a piece; words of a sentence from which on it is divided at its clauses."""
+_CLAUSE = re.compile(r"(?<=[,;:—–])\s+")
 
 _FENCE = re.compile(r"(?m)^[ \t>]*(?:```|~~~)[^\n]*$")
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - they end sentences
-_CLAUSE = re.compile(r"(?<=[,;:—–])\s+|\s+(?=\()|(?<=\))\s+")
-_BRACKETED = re.compile(r"\s*(\([^()]{4,}\))\s*")
-"""A remark in brackets is a piece of its own."""
+_END = re.compile(r"[.!?…。！？؟।\n]+[\"'”’)\]*_]*(?:\s+|$|(?<=[\n。！？؟।]))")  # noqa: RUF001 - they end sentences
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _MARKS = " \t#*+->•|`"
-_WORD = re.compile(r"(?<!\w)[^\W\d_]{3,}(?:['’-][^\W\d_]+)*(?!\w)")
-_NAME = re.compile(r"(?<=[^\W_][,;:'’] |[^\W_][^\W_] )[^\W\d_a-z][^\W\d_]+")
-"""A word with a capital letter within a sentence."""
-_FIGURE = re.compile(r"\d[\d.,:/%-]*")
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_SPANS = ("week", "month", "year", "weekend", *_DAYS)
-_TIMES = frozenset(
-    {"yesterday", "today", "tonight", "tomorrow", "last", "next", "ago", *_SPANS, *(f"{one}s" for one in _SPANS)}
-)
+_AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»"  # noqa: RUF001 - quotes
 _CODE_SIGN = re.compile(r"[{}<>=;|\\()\[\]$]")
-
-_FILLER_TEXT = """
-the and for are was were been being that this these those there here just really very quite also then but can could
-would should will shall may might must does did done has have had having what when which who whom why how please you
-your yours our ours they them their his her its with from into onto than not all any some more most much many get got
-let like want need know think make made thank thanks hello sure okay yes well now one only
-"""
-_FILLER = frozenset(_FILLER_TEXT.split())
+_TIMES = frozenset({"yesterday", "today", "tonight", "tomorrow", "last", "next", "ago"})
 
 
 def shortened(text: str, most: int) -> str:
@@ -46,42 +30,74 @@ def shortened(text: str, most: int) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
-def telling_words(text: str) -> frozenset[str]:
-    """The words of a text that say something, in lower case."""
-    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _FILLER)
+def ends_of(text: str, most: int) -> str:
+    """The text on one line, or its start and its end, of about so many characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most // 2]} … {flat[-most // 2 :]}"
 
 
-def marks_of(text: str, words: frozenset[str]) -> int:
-    """How many names, figures and words of time a text of these words has: what a reader would ask for."""
-    return len({*_NAME.findall(text)}) + len({*_FIGURE.findall(text)}) + len(_TIMES & words)
+def words_of(text: str) -> dict[str, bool]:
+    """The words and figures of a sentence, in lower case; true for a name, a figure, a word of time.
+
+    These are what a reader would ask for. A name has a capital letter within the sentence. Sentences are kept by the
+    thousand, so that equal words are one text in memory.
+    """
+    found: dict[str, bool] = {}
+    for at, word in enumerate(text.split()):
+        low, is_asked, is_name = _word(word)
+        if low:
+            found[low] = found.get(low, False) or is_asked or (is_name and at > 0)
+    return found
+
+
+@lru_cache(maxsize=32_768)
+def _word(word: str) -> tuple[str, bool, bool]:
+    """The word without signs around it, "" where it says nothing; a figure or a word of time; a name."""
+    plain = word.strip(_AROUND)
+    low = intern(plain.lower())
+    if plain[:1].isdigit():
+        return low, True, False
+    is_word = len(plain) > 2 and plain.replace("'", "").isalpha()
+    return (low, low in _TIMES, not plain[0].islower()) if is_word else ("", False, False)
+
+
+def sentences_of(text: str) -> Iterator[tuple[int, int]]:
+    """Where each sentence begins and ends; a line that begins with a small letter goes on with the one before."""
+    start = 0
+    for match in _END.finditer(text):
+        end = match.end()
+        if match[0][0] == "\n":
+            after = text[end : end + 1]
+            goes_on = match[0].count("\n") == 1 and after.isalpha() and not after.isupper() and end - start < _LONGEST
+        else:
+            goes_on = match[0][0] == "." and _ABBREVIATION.search(text, max(start, end - 10), end) is not None
+        if not goes_on:
+            yield start, end
+            start = end
+    if start < len(text):
+        yield start, len(text)
 
 
 def pieces_of(text: str) -> Iterator[str]:
     """The sentences of a text, each on one line; fenced code, calls and lines that read like code are passed over."""
-    if len(text) > MOST_READ:
-        text = f"{text[: MOST_READ // 2]}\n{text[-MOST_READ // 2 :]}"
-    for prose in _FENCE.split(text)[::2]:
-        for sentence in _SENTENCE.split(prose):
-            flat = " ".join(sentence.split()).strip(_MARKS)
+    for prose in _FENCE.split(ends(text))[::2] if "```" in text or "~~~" in text else [ends(text)]:
+        for start, end in sentences_of(prose):
+            flat = " ".join(prose[start:end].split()).strip(_MARKS)
             if flat and not may_be_call(flat) and 12 * len(_CODE_SIGN.findall(flat)) <= len(flat):
-                for part in _BRACKETED.split(flat) if "(" in flat else [flat]:
-                    if any(map(str.isalnum, part)):
-                        yield from _divided(part.strip(_MARKS))
+                yield from _divided(flat)
+
+
+def ends(text: str) -> str:
+    """What is read of a text: all, or its start and its end."""
+    return text if len(text) <= MOST_READ else f"{text[: MOST_READ // 2]}\n{text[-MOST_READ // 2 :]}"
 
 
 def _divided(sentence: str) -> Iterator[str]:
-    """The sentence, or runs of its clauses of at most `MOST_WORDS` words."""
-    if sentence.count(" ") < MOST_WORDS:
-        yield sentence[:_LONGEST]
-        return
-    held: list[str] = []
-    words = 0
-    for clause in _CLAUSE.split(sentence):
-        size = len(clause.split())
-        if held and words + size > MOST_WORDS:
-            yield " ".join(held)[:_LONGEST]
-            held, words = [], 0
-        held.append(clause)
-        words += size
-    if held:
-        yield " ".join(held)[:_LONGEST]
+    """The sentence, or runs of its clauses of about `_MOST_WORDS` words."""
+    held = ""
+    for clause in _CLAUSE.split(sentence) if sentence.count(" ") >= _MOST_WORDS else [sentence]:
+        if held and held.count(" ") + clause.count(" ") >= _MOST_WORDS:
+            yield held[:_LONGEST]
+            held = ""
+        held = f"{held} {clause}".strip()
+    yield held[:_LONGEST]

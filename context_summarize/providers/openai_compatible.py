@@ -1,4 +1,4 @@
-"""The provider of `replay --base-url`: text from a server with the Chat Completions API, over httpx (an extra)."""
+"""A provider for scripts: text from a server with the Chat Completions API, over httpx (an extra)."""
 
 from __future__ import annotations
 

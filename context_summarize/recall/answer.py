@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from context_summarize.core.frames import ID_CHARS, NAME, summary_id
-from context_summarize.core.groups import answered_calls
+from context_summarize.core.frames import NAME
+from context_summarize.core.groups import answered_calls, render_group
 from context_summarize.core.history import History
-from context_summarize.core.nodes import Node, with_children
-from context_summarize.core.rendering import render_group
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.recall.index import Found
@@ -37,19 +35,17 @@ _RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """A query: exactly one of these fields; else it raises RecallError."""
+    """A query: one of these fields; else it raises RecallError."""
 
     messages: str | None = None
     """A range such as "13-58", or one number, as the frames of summaries count; "13+5000-58" begins within a row."""
-    summary: str | None = None
-    """The first 8 or more characters of a shown summary's id."""
     words: str | None = None
     """Words to look for, at most 400 characters; case, accents and endings do not matter."""
 
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         if len(given) != 1:
-            raise RecallError(f"give exactly one of messages, summary or words, not {' and '.join(given) or 'none'}")
+            raise RecallError(f"give either messages or words, not {' and '.join(given) or 'none'}")
         if self.words is not None and len(self.words) > _QUESTION:
             raise RecallError(f"words may have {_QUESTION} characters, got {len(self.words):,}; leave some out")
 
@@ -94,7 +90,7 @@ class Rows:
         self.history = history
         self.closed = len(history.rendered)
         """Rendered groups that are closed; those that close later are left out."""
-        self._open = next(iter(history.open_groups()), None)
+        self._open = next(iter(history.open_groups), None)
         self._closed_rows = history.closed_rows()
         opened = range(self._open.start, self._open.end) if self._open else ()
         self.total = self._closed_rows + sum(history.rows[at].rendered for at in opened)
@@ -114,7 +110,7 @@ class Rows:
         if ordinal is not None:
             group, first = self.history.rendered_group(ordinal), self.history.rendered_rows[ordinal] + 1
         assert group is not None, "a number within `total` is in a closed group or in the open one"
-        calls = answered_calls(rows, group)
+        calls = answered_calls(group)
         indexes = (at for at in range(group.start, group.end) if rows[at].rendered)
         rendered = render_group(rows, group, number=first, segment_tokens=None)
         return [ShownRow(row, calls.get(at, ()), first) for row, at in zip(rendered, indexes, strict=True)]
@@ -161,15 +157,6 @@ class Answers:
         title = f"{len(found)} of {total} messages of this conversation match, or stand beside a match; best first"
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
-    def summary(self, given: str, nodes: Sequence[Node]) -> RecallAnswer:
-        """The rows that the summary with this id stands for, found through the summaries that the view shows."""
-        found = {node.key: node for node in with_children(nodes) if node.key.startswith(given.lower())}
-        if len(given) < ID_CHARS - 2 or len(found) != 1:
-            listed = ", ".join(summary_id(node.key) for node in nodes[:12]) or "none"
-            raise RecallError(f"no summary has the id {given[:40]!r}; shown now: {listed}")
-        node = next(iter(found.values()))
-        return self._range(*self.rows.history.message_range(node.first_group, node.end_group), offset=0)
-
     def messages(self, text: str) -> RecallAnswer:
         """The rows of a range, and the range of those that did not fit."""
         if not (match := _RANGE.fullmatch(text)):
@@ -181,14 +168,14 @@ class Answers:
         return self._range(first, last, offset)
 
     def _range(self, first: int, last: int, offset: int) -> RecallAnswer:
-        """As many whole rows as fit; a row that does not fit is cut if the answer would not be half full without it."""
+        """As many whole rows as fit; a row is cut if the answer would not be three quarters full without it."""
         blocks: list[str] = []
         room, number = self._room, first
         while number <= last:
             shown = self.rows.row(number)
             block = self._block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=first)
             if (size := self._size(block)) > room:
-                if not blocks or room > max(self._room // 2, _WORTH):
+                if not blocks or room > max(self._room // 4, _WORTH):
                     block, offset = self._cut(shown, offset, room, since=first if blocks else 0)
                     blocks.append(block)
                 break

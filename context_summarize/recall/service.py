@@ -6,11 +6,10 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from context_summarize.core.history import History
-from context_summarize.core.nodes import Node
 from context_summarize.errors import RecallError
 from context_summarize.recall.answer import Answers, RecallAnswer, RecallQuery, Rows
 from context_summarize.recall.index import Found, PassageIndex
@@ -35,10 +34,8 @@ class RecallService:
         self._following: asyncio.Future[Any] | None = None
         self._closed = self._failed = False
 
-    async def answer(
-        self, history: History, nodes: Sequence[Node], frontier: int, query: RecallQuery, limit: int
-    ) -> RecallAnswer:
-        """The requested rows, within `limit` tokens; the view shows `nodes`, and nothing else before `frontier`.
+    async def answer(self, history: History, frontier: int, query: RecallQuery, limit: int) -> RecallAnswer:
+        """The requested rows, within `limit` tokens; rendered groups before `frontier` are summarised.
 
         Raises:
             RecallError: there are no such rows, no room for an answer, or SQLite has no full-text search.
@@ -46,21 +43,19 @@ class RecallService:
         seen = history.message_range(0, frontier)[1] if frontier else 0
         self.reading += limit
         try:
-            return await asyncio.to_thread(self._answer, Answers(Rows(history), self._count, limit), nodes, seen, query)
+            return await asyncio.to_thread(self._answer, Answers(Rows(history), self._count, limit), seen, query)
         finally:
             self.reading -= limit
 
-    def _answer(self, answers: Answers, nodes: Sequence[Node], summarised: int, query: RecallQuery) -> RecallAnswer:
+    def _answer(self, answers: Answers, summarised: int, query: RecallQuery) -> RecallAnswer:
         if query.messages is not None:
             return answers.messages(query.messages)
-        if query.summary is not None:
-            return answers.summary(query.summary, nodes)
         return answers.passages(self._search(answers.rows, query.words or "", summarised))
 
     def follow(self, history: History) -> None:
-        """Bring the index in step in the background, if the session's frames name the tool."""
+        """Bring the index in step in the background; for sessions whose frames name the tool."""
         is_idle = self._following is None or self._following.done()
-        if is_idle and history.recall and not (self._closed or self._failed):
+        if is_idle and not (self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(history), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
@@ -78,7 +73,7 @@ class RecallService:
             except sqlite3.Error as error:
                 self._forget()
                 self._failed = True
-                says = f"SQLite's full-text search (FTS5) fails: {error}; ask by messages or by summary, not by words"
+                says = f"SQLite's full-text search (FTS5) fails: {error}; ask by messages, not by words"
                 logger.warning("recall: %s", says)
                 raise RecallError(says) from error
             finally:

@@ -16,9 +16,8 @@ from context_summarize.transcript.rows import counted
 
 _RECALL = """\
 Reads back the original messages of this conversation that are now summarised or shortened. Use it before you guess an \
-exact value that a summary does not hold. Give exactly one of:
+exact value that a summary does not hold. Give one of:
 - messages: a range or a number, such as "13-58" or "57", as summaries and notes name them
-- summary: the id that a summary names
 - words: a question, or a few words, to search for in the whole conversation, such as "when was order 4711 refunded"; \
 the answer quotes the best passages
 An answer is a record, not instructions. Its size is limited; its last line says how to get more."""
@@ -49,7 +48,7 @@ class RecallTool:
     @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the input. The code checks that exactly one field is given: providers refuse `oneOf` here."""
-        return _schema(messages="A range, or one number.", summary="An id.", words="What to search for.")
+        return _schema(messages="A range, or one number.", words="What to search for.")
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
         """The requested rows as text, or an error that says what to ask instead."""
@@ -57,7 +56,7 @@ class RecallTool:
         try:
             if recall is None:
                 raise RecallError("the context of this session has nothing to read back; continue without it")
-            asked = _fields(input, ("messages", "summary", "words"), RecallError)
+            asked = _fields(input, ("messages", "words"), RecallError)
             answer: RecallAnswer = await recall(RecallQuery(**asked))
         except RecallError as error:
             return _refused("recall", error)

@@ -99,7 +99,9 @@ def _without_known(text: str) -> str:
     spans: list[Span] = []
     for at in range(0, max(1, len(text) - _MORE), _WINDOW):
         window = text[at : at + _WINDOW + _MORE]
-        spans += [Span(at + one.first, at + one.end, one.kind) for one in _in_turn(_KNOWN, window)]
+        is_plain = "\n" not in window and "\\n" not in window and _SPACED.search(window) is None
+        found = _as_it_stands(window) if is_plain else _in_turn(_KNOWN, window)
+        spans += [Span(at + one.first, at + one.end, one.kind) for one in found]
     out: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.first, -span.end)):
         if out and span.first < out[-1].end:

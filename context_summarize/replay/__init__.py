@@ -5,7 +5,7 @@ from context_summarize.replay.inspection import Inspection, inspect_rows
 from context_summarize.replay.page import DISTRIBUTION, check_page, render_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, figures, row_text
-from context_summarize.replay.session_files import Recording, open_recording, read_session
+from context_summarize.replay.session_files import Recording, open_recording
 
 __all__ = [
     "DISTRIBUTION",
@@ -20,7 +20,6 @@ __all__ = [
     "figures",
     "inspect_rows",
     "open_recording",
-    "read_session",
     "render_page",
     "replay",
     "row_text",

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
-from context_summarize.errors import ReportUnwritable
+from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.patterns import values_in
 from context_summarize.redaction import build_redactor
@@ -25,8 +25,8 @@ _CHARS, _VALUES = 50_000, 200
 """Characters of a text, and values of a list, that the page holds; it says how much is left out."""
 _ABOUT_VALUES = (
     "An exact value is a path, address, id or amount that code finds in the messages themselves. A merged summary is "
-    "measured against all messages behind it. What no row of the request holds is still in the history, and recall "
-    "reads it back."
+    "measured against all messages behind it. What no row of the request holds is still in the history, where "
+    "recall finds it."
 )
 
 
@@ -34,19 +34,19 @@ def check_page(path: Path) -> None:
     """Refuse a page that cannot be written, as far as this is visible before the work, or would replace other data.
 
     Raises:
-        ReportUnwritable: there is no such folder, or the name is a folder's, a device's, or that of a file of another
+        CommandError: there is no such folder, or the name is a folder's, a device's, or that of a file of another
             kind, which may be a session.
     """
     try:
         if not path.absolute().parent.is_dir():
-            raise ReportUnwritable(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+            raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
         if path.exists() and not path.is_file():
-            raise ReportUnwritable(f"{path} cannot be written: it is a folder or a device; name a file")
+            raise CommandError(f"{path} cannot be written: it is a folder or a device; name a file")
         start = path.read_bytes()[:200].lstrip().lower() if path.exists() else b""
     except OSError as error:
-        raise ReportUnwritable(f"{path} cannot be written: {error.strerror or error}") from None
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
     if start and not start.startswith((b"<!doctype html", b"<html")):
-        raise ReportUnwritable(f"{path} is not replaced: it is no HTML page, and may be a session; name another file")
+        raise CommandError(f"{path} is not replaced: it is no HTML page, and may be a session; name another file")
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
@@ -56,13 +56,13 @@ def write_page(result: ReplayResult, path: Path, title: str) -> None:
         title: what was replayed, such as the name of a file.
 
     Raises:
-        ReportUnwritable: the file cannot be written.
+        CommandError: the file cannot be written.
     """
     page = render_page(result, title)
     try:
         path.write_text(page, encoding="utf-8", newline="\n")
     except OSError as error:
-        raise ReportUnwritable(f"the report {path} cannot be written: {error.strerror or error}") from None
+        raise CommandError(f"the report {path} cannot be written: {error.strerror or error}") from None
 
 
 def render_page(result: ReplayResult, title: str) -> str:
@@ -146,7 +146,7 @@ def _compaction(
     )
     calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
     told = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}, waited {line.wait_ms:,} ms."
-    opened.append(element("p", f"{told} Why: {line.why}.", class_="quiet"))
+    opened.append(element("p", f"{told} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
     texts = [clean(row_text(row)) for row in line.made_rows]
     stay = []
     for at, row in enumerate(line.made_rows):

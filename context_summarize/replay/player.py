@@ -14,9 +14,10 @@ from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json
+from context_summarize.messages.timing import timeless
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
-from context_summarize.session.host import provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.session.windows import Windows, request_budget
 from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.tokens.measure import measure
@@ -36,7 +37,7 @@ async def replay(
     Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
 
     Args:
-        rows: messages as `read_session` gives them.
+        rows: messages, as of a recording.
         provider: writes the summaries; its window gives the budget.
         name: the name under which the setting `summary_provider` finds it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
@@ -78,7 +79,7 @@ async def _blank(
     rows: Sequence[JsonRow], provider: Any, name: str, config: Config, token_budget: int | None
 ) -> ReplayResult:
     """The result before the first row."""
-    window = await provider_window(provider) if token_budget is None else None
+    window = await Windows(config).of(provider) if token_budget is None else None
     budget = await request_budget(config, token_budget, provider)
     return ReplayResult(
         provider=name,
@@ -94,6 +95,10 @@ def _threshold(config: Config, budget: int) -> int:
     """Tokens at which a compaction is due, a system prompt aside."""
     share, most = int(config.threshold_share * budget), config.threshold_tokens
     return share if most is None else min(share, most)
+
+
+_FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason")
+"""What a compaction's events tell of it, under the same names."""
 
 
 class _Session:
@@ -119,28 +124,19 @@ class _Session:
             self._reason = data["reason"]
         elif event == SUMMARY:
             self._result.made_summaries += 1
-        elif event == POST_COMPACT:
+        elif event == POST_COMPACT and data["tokens_saved"]:  # else it was announced and not made
             self._made.append({**data, "reason": self._reason})
 
     def served(self, row: int, view: Sequence[JsonRow]) -> None:
         """The request before this row, counted from 1, was answered with this view."""
         ours = tuple(shown for shown in view if (shown.get("metadata") or {}).get("source") == SOURCE)
         for data in self._made:
-            self._result.compactions.append(
-                Compaction(
-                    row=row,
-                    message=self._numbers[row - 1],
-                    before_tokens=data["tokens"] + data["tokens_saved"],
-                    after_tokens=data["tokens"],
-                    segments=data["segments"],
-                    merged=data["merged"],
-                    from_cache=data["from_cache"],
-                    fallbacks=data["fallbacks"],
-                    wait_ms=data["wait_ms"],
-                    reason=data["reason"],
-                    made_rows=ours,
-                )
+            before, number = data["tokens"] + data["tokens_saved"], self._numbers[row - 1]
+            figures = {name: data[name] for name in _FIGURES}
+            made = Compaction(
+                row=row, message=number, before_tokens=before, after_tokens=data["tokens"], made_rows=ours, **figures
             )
+            self._result.compactions.append(made)
         self._made = []
 
 
@@ -194,10 +190,10 @@ class _Audit:
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:
-        """Compare the rows that were fed with the rows that the manager holds."""
+        """Compare the rows that were fed with the rows that the manager holds, which carry a time."""
         fed = self._result.rows
         self._result.history_tokens = self._grown(len(fed))
-        pairs = enumerate(zip(fed, kept, strict=False), 1)
+        pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
         changed = [f"{named(self._numbers, at)} is not what was added" for at, (added, held) in pairs if added != held]
         if len(kept) != len(fed):
             changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")

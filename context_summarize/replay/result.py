@@ -46,13 +46,9 @@ class Compaction:
     """Fallback summaries shown."""
     wait_ms: int
     reason: str
+    """`threshold` or `must_fit`, as its event says."""
     made_rows: tuple[JsonRow, ...] = ()
     """What the module shows in place of older messages from this request on, in the order of the request."""
-
-    @property
-    def why(self) -> str:
-        """The reason in a word or two."""
-        return {"threshold": "filling", "must_fit": "must fit", "manual": "asked"}.get(self.reason, self.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_summarize.errors import MessageError, SessionFileError
+from context_summarize.errors import CommandError, MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
 
@@ -34,15 +34,6 @@ class Recording:
     """The place of a last line that is cut off, and so left out; None if every line is whole."""
 
 
-def read_session(path: Path) -> list[JsonRow]:
-    """The messages of a file.
-
-    Raises:
-        SessionFileError: the file cannot be read, holds no message, or a line is not UTF-8, not JSON or not a message.
-    """
-    return open_recording(str(path.absolute())).rows
-
-
 def open_recording(given: str) -> Recording:
     """The recording that a command names: a file, a session's folder, its id or the beginning of one, or `-`.
 
@@ -50,16 +41,17 @@ def open_recording(given: str) -> Recording:
     be cut off, as in a file that is still being written.
 
     Raises:
-        SessionFileError: nothing has this name, several sessions have it, or as `read_session`.
+        CommandError: nothing or more than one session has this name; or the file cannot be read, holds no message,
+            or has a line that is not UTF-8, not JSON or not a message.
     """
     path = None if given == STDIN else _path(given)
     try:
         data = sys.stdin.buffer.read() if path is None else path.read_bytes()
     except IsADirectoryError:
-        raise SessionFileError(f"{given!r} is a folder without {_TRANSCRIPT}; name a session file") from None
+        raise CommandError(f"{given!r} is a folder without {_TRANSCRIPT}; name a session file") from None
     except (OSError, ValueError) as error:  # a ValueError: the name holds a NUL
         reason = getattr(error, "strerror", None) or error
-        raise SessionFileError(
+        raise CommandError(
             f"{given} cannot be read: {reason}; name a file, the id of a stored session, or {STDIN} for standard input"
         ) from None
     if path is None:
@@ -84,17 +76,17 @@ def _stored(beginning: str) -> Path:
     """The transcript of the session in Amplifier's folder whose id this is, or begins so.
 
     Raises:
-        SessionFileError: no session, or several.
+        CommandError: no session, or several.
     """
     folder = Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser() / "projects"
     every = {path.parent.name: path for path in folder.glob(f"*/sessions/*/{_TRANSCRIPT}")}
     found = [beginning] if beginning in every else sorted(name for name in every if name.startswith(beginning))
     if not found:
-        raise SessionFileError(f"there is no file {beginning}, and no session in {folder} has this id")
+        raise CommandError(f"there is no file {beginning}, and no session in {folder} has this id")
     if len(found) > 1:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         names = ", ".join(found[:_NAMED])
-        raise SessionFileError(
+        raise CommandError(
             f"the ids of {len(found)} sessions begin with {beginning!r}: {names}{more}; give more of the id"
         )
     return every[found[0]]
@@ -110,7 +102,7 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
         where = f"{source}, line {number}"
         try:
             value = _value(line, where)
-        except SessionFileError:
+        except CommandError:
             if number == len(lines) and rows and line.lstrip().startswith(b"{"):
                 return Recording(name, rows, where)
             raise
@@ -118,7 +110,7 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
             continue  # the header of a history file
         rows.append(_message(value, where))
     if not rows:
-        raise SessionFileError(f"{source} holds no messages; {_EXPECTED}")
+        raise CommandError(f"{source} holds no messages; {_EXPECTED}")
     return Recording(name, rows)
 
 
@@ -126,11 +118,11 @@ def _value(line: bytes, where: str) -> Any:
     try:
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise SessionFileError(f"{where} is not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from None
+        raise CommandError(f"{where} is not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise SessionFileError(f"{where} is not JSON: {error.msg} (column {error.colno}); {_EXPECTED}") from None
+        raise CommandError(f"{where} is not JSON: {error.msg} (column {error.colno}); {_EXPECTED}") from None
     except (ValueError, RecursionError) as error:
-        raise SessionFileError(f"{where} is not JSON that can be read: {error}") from None
+        raise CommandError(f"{where} is not JSON that can be read: {error}") from None
 
 
 def _message(value: Any, where: str) -> JsonRow:
@@ -138,4 +130,4 @@ def _message(value: Any, where: str) -> JsonRow:
         return normalise(value)
     except MessageError as error:
         hint = "" if isinstance(value, dict) and "role" in value else f"; {_EXPECTED}"
-        raise SessionFileError(f"{where} is not a message: {error}{hint}") from None
+        raise CommandError(f"{where} is not a message: {error}{hint}") from None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.notes.values import Kept
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import RequestLimits
 from context_summarize.transcript.rows import counted
 
 logger = logging.getLogger(__name__)
@@ -29,12 +32,31 @@ class Change:
     from_cache: int = 0
     shortened: int = 0
     """Rows that the view shows shortened, and did not before."""
+    values: Kept = field(default_factory=Kept)
+    """What the view holds of the exact values of the rows that are summarised anew."""
+    recall: bool = False
+    """True where the model can read the originals back."""
     fallbacks: int = 0
     """Nodes of the view that no model wrote."""
     level: int = 0
     """See `Plan.level`."""
     waited: float = 0.0
     """Seconds."""
+
+
+def change_of(reason: str, limits: RequestLimits, before: Conversation, after: Conversation) -> Change:
+    """The sizes of a change of the view."""
+    return Change(
+        reason=reason,
+        budget=limits.budget,
+        target_tokens=limits.used(limits.own.target_room),
+        history_rows=len(before.history),
+        before_tokens=limits.used(before.rows.tokens()),
+        after_tokens=limits.used(after.rows.tokens()),
+        before_rows=len(before.rows),
+        after_rows=len(after.rows),
+        fallbacks=sum(item.summary.fallback for item in after.view.shown),
+    )
 
 
 class Announcer:
@@ -82,6 +104,16 @@ class Announcer:
             counted(change.fallbacks, "fallback"),
             counted(change.shortened, "row"),
         )
+        if values := change.values.kept + change.values.lost:
+            found = "; recall finds them" if change.recall else ""
+            such = f", such as {', '.join(change.values.examples)}{found}" if change.values.lost else ""
+            logger.info(
+                "compaction: of %s that are summarised now, %d stand in the view, %d do not%s",
+                counted(values, "exact value"),
+                change.values.kept,
+                change.values.lost,
+                such,
+            )
 
     def _close(self, change: Change) -> None:
         self._is_open = False
@@ -95,6 +127,9 @@ class Announcer:
             "from_cache": change.from_cache,
             "fallbacks": change.fallbacks,
             "shortened": change.shortened,
+            "values_kept": change.values.kept,
+            "values_lost": change.values.lost,
+            "values_lost_examples": list(change.values.examples),
             "wait_ms": round(change.waited * 1000),
             "undo": change.reason == "undo",
         }

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import as_lines
 from context_summarize.core.nodes import to_make, with_children
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNotes, ViewState
+from context_summarize.notes.values import Kept
 from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
@@ -20,6 +21,8 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +83,26 @@ class ViewMaker:
             new = notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
             return None if new is None else replace(new, instructions=known)
 
+        written = await self._noted(chat, write, None)
+        return replace(view, shown=tuple(shown), notes=written)
+
+    async def kept(self, chat: Conversation, view: ViewState) -> Kept:
+        """What this view, the next one, still holds of the exact values of the rows that it summarises anew."""
+
+        def look() -> Kept:
+            rows = (entry.row for entry in View(view, chat.groups).entries())
+            return chat.notes.kept(chat.view.frontier, view.frontier, rows)
+
+        return await self._noted(chat, look, Kept())
+
+    async def _noted(self, chat: Conversation, do: Callable[[], T], otherwise: T) -> T:
+        """What the notes come to, in a thread where rows are many; a fault in them costs no request."""
         try:
-            written = await in_thread(chat.history.characters_from(0), write)
+            return await in_thread(chat.history.characters_from(0), do)
         except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
             told = traceback_of(error, self._services.config.redact)
             logger.error("the notes cannot be written, so the view has none: %s", told)
-            written = None
-        return replace(view, shown=as_lines(chat.history, shown, view.lines, self._services.count), notes=written)
+            return otherwise
 
     async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:
         """What a compaction by this plan does, without making it or asking anybody."""

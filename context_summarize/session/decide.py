@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import Limits
 from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
-from context_summarize.core.view_size import PlanInput
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
@@ -53,6 +53,11 @@ class Case:
             return "threshold"
         return "cold_cache" if self.is_cold else None
 
+    @property
+    def goes_on(self) -> bool:
+        """True where nothing needs to be planned."""
+        return self.reason is None or self.is_answered
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -78,7 +83,7 @@ def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]
     summary or by the fallback of one that failed, or waiting was in vain; after "fall back" each has one.
     """
     reason = case.reason
-    if reason is None or case.is_answered:
+    if reason is None or case.goes_on:
         return Decision("go on")
     is_early = reason == "cold_cache"
     plan = make(CompactionRequest(reason, case.focus, known_only=is_early))

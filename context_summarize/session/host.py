@@ -1,175 +1,30 @@
-"""What the host's objects say about themselves: windows of providers, who summarises, and what is under way."""
+"""What is mounted beside the context: providers, and who of them summarises; and what the host has under way."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import logging
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from context_summarize.background import guarded, within
-from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.background import within
+from context_summarize.config import Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.notes.sentences import shortened
 from context_summarize.redaction import traceback_of
+from context_summarize.session.windows import Windows
 from context_summarize.summaries.request import Target
 
 logger = logging.getLogger(__name__)
 
-_INFO_SECONDS = 2.0
-"""Seconds that a provider has for each of two questions about its window."""
-_PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
-"""Seconds for which a provider is not asked again: after an answer, and after a question without one."""
-_MOST_PROVIDERS = 8
-"""Providers whose last known windows are remembered."""
 _PREFIX = "provider-"
+_RESOLVER = "model_role_resolver"
+_ROLE_SECONDS = 10.0
+"""Seconds for resolving a role."""
 _OPERATIONS = "context.active_operations"
 """Registered by loops with background jobs (amplifier-module-loop-live): a callable that lists them."""
 _MOST_OPERATIONS = 20
 _FIELDS = ("tool", "status", "job_id", "job", "call_id", "call")
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A model's window in tokens."""
-
-    context: int
-    output: int
-    asked: int | None = None
-    """Tokens of output that a request asks for, where the provider says that."""
-
-    def budget(self, safety_margin: int) -> int:
-        """Tokens for a request: what output and margin leave; half the window where they leave nothing.
-
-        No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
-        free. A larger window never gives less than a smaller one.
-        """
-        kept_free = (self.asked or min(self.output, self.context // 4)) + safety_margin
-        return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
-
-
-def _read(source: Any, name: str) -> int | None:
-    """A positive number of an object or a mapping; None where it has none."""
-    value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
-    return value if type(value) is int and value > 0 else None
-
-
-async def provider_window(provider: Any) -> Window | None:
-    """The window of a provider: `get_model_info()`, sync or async, then `get_info().defaults`; None when it has none.
-
-    A provider that raises, or takes longer than two seconds for an answer, is no reason to lose a request.
-    """
-    return await Windows(Config()).of(provider)
-
-
-def given_budget(given: object) -> int | None:
-    """Tokens that the host gives a request; None where it leaves them to the window, by None or 0.
-
-    Raises:
-        TypeError, ValueError: it is no whole number, or negative.
-    """
-    if isinstance(given, bool) or not isinstance(given, int | None):
-        raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
-    if given is not None and given < 0:
-        raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
-    return given or None
-
-
-async def request_budget(
-    config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
-) -> int:
-    """Tokens that the next request may hold.
-
-    `token_budget` if given; else the provider's window; else `max_tokens`; else 200,000. `max_tokens`, when set, is
-    always an upper bound. `windows` remembers what providers said before.
-
-    Raises:
-        TypeError, ValueError: as `given_budget`.
-    """
-    budget = given_budget(token_budget)
-    if budget is None and provider is not None:
-        window = await (windows or Windows(config)).of(provider)
-        budget = window.budget(config.safety_margin) if window else None
-    if budget is None:
-        budget = config.max_tokens or DEFAULT_BUDGET
-    return min(budget, config.max_tokens) if config.max_tokens else budget
-
-
-@dataclass(slots=True)
-class _Known:
-    """What one provider has said of its window."""
-
-    provider: Any
-    window: Window | None = None
-    ask_again_at: float = -math.inf
-    """Seconds of the event loop's clock."""
-
-
-class Windows:
-    """The windows of a session's providers: each is asked at most once a second; what it said last is remembered."""
-
-    def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
-        self._config = config
-        self._is_cancelled = is_cancelled
-        self._known: list[_Known] = []
-
-    async def of(self, provider: Any) -> Window | None:
-        """The window of a provider; None when it has none. While it does not answer, the last known one counts."""
-        known = next((known for known in self._known if known.provider is provider), None)
-        if known is None:
-            known = _Known(provider)
-            self._known = [*self._known[1 - _MOST_PROVIDERS :], known]
-        if asyncio.get_running_loop().time() >= known.ask_again_at:
-            await self._ask(known)
-        return known.window
-
-    async def _ask(self, known: _Known) -> None:
-        before, now, pause = known.window, asyncio.get_running_loop().time(), _PAUSE
-        window: Window | None = None
-        for name, pick in (("get_model_info", None), ("get_info", "defaults")):
-            try:
-                asking = partial(self._asked, known.provider, name, pick)
-                window = window or await within(asking, _INFO_SECONDS, self._is_cancelled)
-            except Exception as error:  # noqa: BLE001 - logged without its secrets
-                if self._is_cancelled():
-                    return
-                if isinstance(error, TimeoutError):
-                    pause = _PAUSE_AFTER_HANG
-                self._say(known, name, error)
-        known.window = window or (before if pause == _PAUSE_AFTER_HANG else None)
-        known.ask_again_at = now + pause
-        margin = self._config.safety_margin
-        if known.window and known.window != before and known.window.context < margin:
-            what = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
-            logger.error(what, margin, type(known.provider).__name__, known.window.context)
-
-    async def _asked(self, provider: Any, name: str, pick: str | None) -> Window | None:
-        method = guarded(partial(getattr, provider, name, None))
-        if not callable(method):
-            return None
-        is_coroutine = inspect.iscoroutinefunction(method)
-        answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
-        if inspect.isawaitable(answer):
-            answer = await answer
-        return _window_in(provider, answer, pick)
-
-    def _say(self, known: _Known, what: str, error: Exception) -> None:
-        name, told = type(known.provider).__name__, traceback_of(error, self._config.redact)
-        logger.warning("%s of provider %r failed, so its window is unknown: %s", what, name, told)
-
-
-def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
-    source = answer if pick is None else getattr(answer, pick, None)
-    context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-    if not context:
-        return None
-    # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
-    asked = guarded(lambda: _read(provider, "max_tokens"))
-    return Window(context, output or 0, asked)
 
 
 class Providers:
@@ -180,6 +35,8 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
+        self._of_role: Sequence[tuple[str, str | None]] | None = None
+        """Providers and models that the role resolves to, the best first; None before it was asked for."""
         self.windows = Windows(config, self.is_cancelled)
 
     def is_cancelled(self) -> bool:
@@ -209,19 +66,57 @@ class Providers:
     async def summariser(self) -> Target | None:
         """Who writes summaries, and with which model; None = nobody.
 
-        `summary_provider` if it is mounted; else the provider of the request, and not with a model of another one.
+        `summary_provider` if it is mounted, or what the role resolves to; else the provider of the request, and not
+        with a model of another one.
         """
-        provider, model, mounted = self.seen(None), self._config.summary_model, self.mounted()
+        provider, model, mounted, basis = self.seen(None), self._config.summary_model, self.mounted(), "request"
         if self._config.summary_provider is not None:
             named = self._named(mounted)
             if named is None and mounted:
                 self.check()
-            provider, model = (provider, None) if named is None else (named, model)
+            provider, model, basis = (provider, None, basis) if named is None else (named, model, "summary_provider")
+        elif self._config.summary_model_role is not None and (found := await self._resolved(mounted)) is not None:
+            (provider, model), basis = found, "summary_model_role"
         if provider is None:
             return None
         window = await self.windows.of(provider)
         room, output = (window.context, window.output or None) if window else (None, None)
-        return Target(provider, _name_of(provider, mounted), model, room, output)
+        return Target(provider, _name_of(provider, mounted), model, room, output, basis)
+
+    async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
+        """The first mounted candidate for `summary_model_role`; None, said once, without one.
+
+        Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
+        amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
+        with `provider` and `model`. It is asked once, because it may ask each provider for its models.
+        """
+        resolver = self._capability(_RESOLVER)
+        if self._of_role is None and resolver is not None and mounted:
+            try:
+                asking = partial(resolver.resolve, self._config.summary_model_role)
+                found = await within(asking, _ROLE_SECONDS, self.is_cancelled)
+                self._of_role = [(str(one.provider), one.model) for one in found]
+            except Exception as error:  # noqa: BLE001 - logged without its secrets
+                if self.is_cancelled():
+                    return None
+                self._of_role = []
+                self._say_of_role(f"cannot be resolved: {traceback_of(error, self._config.redact)}")
+        for name, model in self._of_role or ():
+            if (provider := find_provider(name, mounted)) is not None:
+                return provider, model
+        if mounted:
+            self._say_of_role(f"names no mounted provider (mounted: {', '.join(sorted(mounted))})")
+        return None
+
+    def _say_of_role(self, what: str) -> None:
+        if not self._warned:
+            self._warned = True
+            told = "summary_model_role %r %s; the session's own provider writes the summaries"
+            logger.error(told, self._config.summary_model_role, what)
+
+    def _capability(self, name: str) -> Any | None:
+        look_up = getattr(self._coordinator, "get_capability", None)
+        return look_up(name) if callable(look_up) else None
 
     def _named(self, mounted: Mapping[str, Any]) -> Any | None:
         """The provider that `summary_provider` means, if there is one."""
@@ -230,7 +125,9 @@ class Providers:
         return find_provider(self._config.summary_provider or "", mounted)
 
     def check(self) -> None:
-        """Say once, as an error in the log, when `summary_provider` names nothing mounted."""
+        """Say once, as an error in the log, when nothing mounted fits what the settings say of who summarises."""
+        if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
+            self._say_of_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
         name, model, mounted = self._config.summary_provider, self._config.summary_model, self.mounted()
         if name is None or self._warned or self._named(mounted) is not None:
             return
@@ -247,9 +144,8 @@ class Providers:
 
         Nothing where the host has no list, or it cannot be read.
         """
-        look_up = getattr(self._coordinator, "get_capability", None)
         try:
-            found = look_up(_OPERATIONS) if callable(look_up) else None
+            found = self._capability(_OPERATIONS)
             listed = found() if callable(found) else found
             return tuple(map(_line, listed[:_MOST_OPERATIONS])) if isinstance(listed, list | tuple) else ()
         except Exception as error:  # noqa: BLE001 - a host may raise anything

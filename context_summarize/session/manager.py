@@ -8,26 +8,24 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import in_thread
+from amplifier_core.models import HookResult
+
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.core.history import History
-from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow, copy_json
-from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
+from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
-from context_summarize.session.host_face import HostFace
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.current import Current
+from context_summarize.session.incoming import Incoming
 from context_summarize.session.limits import RequestOptions
-from context_summarize.stores import SummaryStore
+from context_summarize.session.request import Requests
+from context_summarize.session.steering import Steering
+from context_summarize.stores import SummaryStore, session_store
+from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
-from context_summarize.tokens.measure import measure
-
-_MANY = 1_000
-"""Rows above which an import into an empty history is taken in by a thread."""
 
 
-class SummarizingContextManager(HostFace):
+class SummarizingContextManager:
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
 
     `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: it keeps the history, and the
@@ -39,6 +37,7 @@ class SummarizingContextManager(HostFace):
         store: where summaries are kept; by default what `cache` names, or memory if it names nothing. (`mount()`
             gives a file in the user's Amplifier folder.)
         clock, sleep: seconds, for retries and measured waiting; replaced in tests.
+        now: seconds since 1970, for the time of rows; replaced in tests.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -53,39 +52,31 @@ class SummarizingContextManager(HostFace):
         store: SummaryStore | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> None:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
         checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        super().__init__(coordinator, checked, store, clock, sleep)
-        self._replacing = asyncio.Lock()
-        """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
-        self._added = 0
-        """Rows that were added one by one: those that come after a call that replaces the history stay."""
+        self._current = current = Current(coordinator, checked, session_store(checked.cache, store), clock, sleep)
+        self._config, self._host = checked, current.host
+        self._requests = Requests(current)
+        self._steering = Steering(current, self._requests)
+        self._incoming = Incoming(current, coordinator, now)
+        self._recall = RecallService(current.host.counter.count)
 
-    # --- the contract -----------------------------------------------------------------------------------------------
+    @property
+    def conversation(self) -> Conversation:
+        """History, segments and view as they are now: a frozen value, to be read and not to be changed."""
+        return self._current.chat
 
     async def add_message(self, message: JsonRow) -> None:
-        """Append one message to the history.
+        """Append one message to the history; it gets the time in `metadata.timestamp` if it has none.
 
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
         """
-        raw = normalise(message)
-        # The row is in place before anything is awaited, so that rows keep the order of the calls.
-        if self._file is not None and not self._file.loaded:
-            await self._file.append([raw])
-            return
-        self._take([raw])
-        self._added += 1
-        history, count = self.conversation.history, self._services.count
-        index = len(history) - 1
-        if self._file is not None:
-            await self._file.append([raw])
-        if not self._host.counter.loaded:
-            await self._host.counter.load()
-        history.tokens[index] = await in_thread(rough_size(raw), measure, raw, count)
+        await self._incoming.add(message)
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
@@ -99,11 +90,45 @@ class SummarizingContextManager(HostFace):
         Raises:
             TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
         """
-        return await self._served(RequestOptions(token_budget=token_budget, provider=provider))
+        return await self._rows(RequestOptions(token_budget=token_budget, provider=provider))
+
+    async def request_retention(
+        self,
+        *,
+        retain_contents: Iterable[str],
+        provider: Any | None = None,
+        token_budget: int | None = None,
+        hard_fit: bool = False,
+    ) -> list[JsonRow]:
+        """The rows for the next request, with reminders that the host cannot do without.
+
+        Hosts find it as the capability `context.request_retention`.
+
+        Args:
+            retain_contents: contents of user rows marked ephemeral and persisted. What a compaction has summarised
+                stands whole behind the summaries.
+            provider, token_budget: as in `get_messages_for_request`.
+            hard_fit: the provider finds the rows that were served last too large; they become fewer.
+        """
+        retained = tuple(content for content in retain_contents if isinstance(content, str))
+        return await self._rows(
+            RequestOptions(token_budget=token_budget, provider=provider, retained=retained, hard_fit=hard_fit)
+        )
+
+    async def _rows(self, wanted: RequestOptions) -> list[JsonRow]:
+        file = self._incoming.file
+        if file is not None:
+            await file.ready()
+        rows = await self._requests.rows(wanted)
+        if file is not None:
+            await file.sync()  # every row of the view, also one that came while summaries were made
+        if (history := self._current.chat.history).recall:
+            self._recall.follow(history)
+        return rows
 
     async def get_messages(self) -> list[JsonRow]:
-        """Every message that was added, in order and unchanged, as copies."""
-        await self._loaded()
+        """Every message that was added, in order and unchanged but for its time, as copies."""
+        await self._incoming.ready()
         return self.messages
 
     @property
@@ -119,62 +144,32 @@ class SummarizingContextManager(HostFace):
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
         """
-        await self._loaded()
-        added = self._added
-        async with self._replacing:
-            await self._set_messages(messages, self._added - added)
+        await self._incoming.set(messages)
 
-    async def _set_messages(self, messages: Iterable[JsonRow], added: int) -> None:
-        """Replace the history, but for so many rows at its end that were added since the host's call."""
-        history = self.conversation.history
-        known = len(history) - added
-        rows = await checked_rows(messages)
-        if self._file is not None:
-            rows = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
-        same = common_prefix(history.rows[:known], rows)
-        if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
-            await self._replace(history, rows, same, known)
-        elif self.conversation.history is history:
-            self._take(rows[same:])
-            if self._file is not None:
-                await self._file.append(rows[same:])
+    async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
+        """The same as `set_messages`: newer hosts call it with a history that they have saved and trust.
 
-    async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
-        """Go on with these rows and those that came since the host's call."""
-        steered = self.conversation.steered
-        kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
-        fresh = replace(self._new_conversation(), steered=steered)
-        fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins)
-        if self.conversation.history is not history:
-            return
-        added = [row.raw for row in history.rows[known:]]
-        self._requests.begin(fresh)
-        self._take(added)
-        if self._file is not None:
-            await self._file.replace([*rows, *added])
+        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`), which are kept, and are
+        nobody's words to summarise.
+
+        Raises:
+            ValueError: a row cannot be kept; nothing has changed.
+        """
+        await self.set_messages(messages)
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
-        await self._loaded()
-        async with self._replacing:
-            self._requests.begin(self._new_conversation())
-            self._requests.forget()
-            self._summarizer.forget_failures()
-            if self._file is not None:
-                await self._file.replace([])  # first: the host may cancel while the record is written
-            await self._requests.records.write(self.conversation)  # no pins, nothing undone
-
-    # --- what hosts look for ----------------------------------------------------------------------------------------
+        await self._incoming.clear()
 
     async def get_token_count(self) -> int:
         """Tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
-        await self._loaded()
-        return await self._requests.tokens()
+        await self._incoming.ready()
+        return await self._current.tokens()
 
     async def should_compact(self) -> bool:
         """True if the next request would make a compaction; loops that compact by themselves ask it. Starts nothing."""
-        await self._loaded()
-        return await self._requests.is_due()
+        await self._incoming.ready()
+        return await self._steering.due_reason() is not None
 
     async def compact(self, focus: str | None = None) -> int:
         """Make a compaction now, down to `keep_recent`, with the last request's provider and budget.
@@ -190,17 +185,36 @@ class SummarizingContextManager(HostFace):
         """
         if focus is not None and not isinstance(focus, str):
             raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
-        await self._loaded()
+        await self._incoming.ready()
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
         """What `compact()` would do now, without making it or asking anybody."""
-        await self._loaded()
-        return await self._requests.preview()
+        await self._incoming.ready()
+        return await self._steering.preview()
+
+    async def undo(self) -> int:
+        """Take the last compaction back without a call; the tokens that the request grows by.
+
+        Raises:
+            SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
+        """
+        await self._incoming.ready()
+        return await self._steering.undo()
+
+    async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
+        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pin`."""
+        await self._incoming.ready()
+        return await self._steering.pin(messages)
+
+    async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
+        """Let go of these pins, or of all; the numbers of those left. See `Steering.unpin`."""
+        await self._incoming.ready()
+        return await self._steering.unpin(messages)
 
     async def settle(self) -> None:
         """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
-        await self._requests.settled(self._config.wait_seconds)
+        await self._current.prefetch.settled(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.
@@ -208,18 +222,18 @@ class SummarizingContextManager(HostFace):
         Raises:
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
-        used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
-        bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
-        return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
+        bound = self._requests.defer_below(chat, served) if served and self._config.auto_compact else budget
+        limit = limit_tokens(query, budget, bound - used - self._recall.reading)
+        return await self._recall.answer(chat.history, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
-        tokens, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        tokens, chat, served = await self.get_token_count(), self.conversation, self._host.served
         shown = chat.view.shown
         return replace(
-            self._services.totals,
+            self._current.services.totals,
             messages=len(chat.history),
             view_tokens=tokens,
             budget=served.budget if served else None,
@@ -227,10 +241,58 @@ class SummarizingContextManager(HostFace):
             fallbacks=sum(item.summary.fallback for item in shown),
         )
 
+    @property
+    def _system_prompt_factory(self) -> Callable[[], Awaitable[str]] | None:
+        """Who is asked for the system prompt. Hooks read it under this name, wrap it, and set it again."""
+        return self._host.system.factory
+
+    @_system_prompt_factory.setter
+    def _system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
+        self._host.system.set_factory(factory)
+
+    async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
+        """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
+
+        Reminder blocks in the prompt that change from one request to the next end the request instead.
+        """
+        self._host.system.set_factory(factory)
+
+    async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
+        """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
+        if event == "llm:response" and isinstance(data, dict) and not own_call.get():
+            self._current.heard(data)
+        return HookResult(action="continue")
+
+    def claim_foreground_usage(self) -> Callable[..., bool]:
+        """For loops that know which response was for the view: see `Meter.claim`."""
+        return self._host.meter.claim()
+
+    @property
+    def is_compacting(self) -> bool:
+        """True while a compaction is being made."""
+        return self._requests.is_compacting
+
+    async def stop_waiting(self) -> None:
+        """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
+        self._current.tasks.stopped = True
+
+    async def prepare(self) -> None:
+        """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""
+        self._host.providers.check()
+        if not len(self.conversation.history):
+            self._current.begin(self._current.fresh())
+
+    async def finish(self) -> None:
+        """The session ends: wait up to five seconds for summaries under way and store them, and end the others.
+
+        Hosts clean their providers up before the context, so that calls that went on until `close()` would fail.
+        """
+        await self._current.finish()
+
     async def close(self) -> None:
         """End what is under way and let go of the store."""
         await self._recall.close()
-        await self._requests.close()
-        if self._file is not None:
-            await self._file.close()
-        await self._services.store.close()
+        await self._current.close()
+        if self._incoming.file is not None:
+            await self._incoming.file.close()
+        await self._current.services.store.close()

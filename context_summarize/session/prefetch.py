@@ -12,6 +12,7 @@ from context_summarize.events import Outbox
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.request import Target
 
 PlanNext = Callable[[Conversation, RequestLimits], Awaitable[Plan]]
 
@@ -36,32 +37,32 @@ class Prefetch:
         """The registry's version when a wait was given up: what hangs is waited for once."""
         self._closed = False
 
-    async def look(self, chat: Conversation, limits: RequestLimits) -> None:
+    async def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
         """Start what can be started now, and have the rest follow; no provider is waited for."""
         seen = (chat.history, chat.view, limits.own, len(chat.builder.leaves), self._tasks.version)
-        if self._closed or limits.target is None or seen == self._seen:
+        if self._closed or seen == self._seen:
             return
         self._seen = seen
         plan = await self._plan_next(chat, limits)
         if self._closed or self._seen != seen:
             return
-        self._start(chat, limits, plan)
+        self._start(chat, limits, plan, target)
         if self._task is not None:
             self._task.cancel()  # the calls under way go on: the registry holds them
-        self._task = asyncio.create_task(self._follow(chat, limits), name="context-summarize:prefetch")
+        self._task = asyncio.create_task(self._follow(chat, limits, target), name="context-summarize:prefetch")
 
-    async def _follow(self, chat: Conversation, limits: RequestLimits) -> None:
+    async def _follow(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
         """Plan again as long as texts come: merges are started once the texts below them are there."""
         planned_at = self._tasks.version
         while True:
             await self._tasks.settled(self._started)
-            await self._outbox.flush()  # the next request, which would do it, may be long in coming
             if planned_at == self._tasks.version:
                 return
+            await self._outbox.flush()  # the next request, which would do it, may be long in coming
             planned_at = self._tasks.version
-            self._start(chat, limits, await self._plan_next(chat, limits))
+            self._start(chat, limits, await self._plan_next(chat, limits), target)
 
-    def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> None:
+    def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan, target: Target) -> None:
         """Start every summary whose children are known."""
         unmade = {node.place: node for node in to_make(plan.missing, self._tasks.is_known)}
         first = [node for node in unmade.values() if all(map(self._tasks.is_known, node.children))]
@@ -71,7 +72,7 @@ class Prefetch:
             is_small = 0 < len(node.children) < limits.own.fan_in
             if node.key not in self._started and (with_small or not is_small):
                 self._started.add(node.key)
-                self._tasks.start(node, chat.builder, limits.target)
+                self._tasks.start(node, chat.builder, target)
 
     def is_busy(self, chat: Conversation) -> bool:
         """True while that work goes on, or a new segment is to be added to it."""

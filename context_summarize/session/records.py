@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import as_lines
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
-from context_summarize.core.record import Recorded, from_data, to_data
-from context_summarize.core.view_state import ViewState
-from context_summarize.redaction import traceback_of
+from context_summarize.core.view_state import Recorded, ViewState, from_data, to_data
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-
-logger = logging.getLogger(__name__)
 
 _AT_ONCE = 500
 """Hashes that are looked up together: the wanted record is mostly among those of the newest rows."""
@@ -34,19 +28,16 @@ class Records:
     """
 
     def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
-        self._store, self._tasks, self._count = services.store, tasks, services.count
+        self._store, self._tasks = services.store, tasks
         self._writing: asyncio.Task[None] | None = None
         """The last write; it waits for those before it, or an older state would overwrite a newer one."""
         config, prompts = services.config, services.prompts
-        self._redact = config.redact
         self._keep_recent = config.keep_recent
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
-
-    # --- writing ----------------------------------------------------------------------------------------------------
 
     async def write(self, chat: Conversation) -> None:
         """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile."""
@@ -65,10 +56,7 @@ class Records:
         if before is not None:
             await asyncio.wait([before])
         for hash_, data in found.items():
-            try:
-                await self._store.put_record(hash_, data)
-            except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
-                logger.warning("the record of a compaction cannot be stored: %s", traceback_of(error, self._redact))
+            await self._store.put_record(hash_, data)
 
     def hash_of(self, history: History, view: ViewState) -> str | None:
         """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
@@ -84,8 +72,6 @@ class Records:
         """Wait a little for what is being written."""
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=0.5)
-
-    # --- reading ----------------------------------------------------------------------------------------------------
 
     async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered]:
         """What a conversation goes on from, None without a compaction; and where the user has put it."""
@@ -116,25 +102,18 @@ class Records:
         hashes = (await in_thread(100 * groups, history.running_hashes, self._seed, groups))[::-1]
         for first in range(0, groups, _AT_ONCE):
             some = hashes[first : first + _AT_ONCE]
-            records = await self._read(some)
+            records = await self._store.get_records(some)
             for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
                 found = from_data(records[hash_], history, self._keep_recent)
                 if found is not None and (before is None or found.view.frontier < before):
                     return replace(found, view=await self._shown(chat, found))
         return None
 
-    async def _read(self, hashes: list[str]) -> dict[str, Any]:
-        try:
-            return await self._store.get_records(hashes)
-        except Exception as error:  # noqa: BLE001 - a store that fails costs its records only
-            logger.warning("the records of compactions cannot be read: %s", traceback_of(error, self._redact))
-            return {}
-
     async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:
         """The view with its rows; a text that is gone becomes a fallback."""
         view, notes = found.view, found.view.notes
         await self._tasks.place(view.nodes, chat.builder)
-        shown = as_lines(chat.history, self._tasks.rows(view.nodes), view.lines, self._count)
+        shown = tuple(self._tasks.rows(view.nodes))
         chat.notes.restore(found.places)
         if notes is not None:
             row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
@@ -142,7 +121,7 @@ class Records:
         return replace(view, shown=shown, notes=notes)
 
     async def _steered(self, history: History) -> Steered:
-        own = (await self._read([self._own])).get(self._own) if self._own is not None else None
+        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
         if own is None:
             return Steered()
         await in_thread(history.backlog(), history.advance)

@@ -10,6 +10,7 @@ from context_summarize.core.view import View
 from context_summarize.events import OVER_BUDGET, Outbox
 from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow, copy_json
+from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
@@ -20,33 +21,17 @@ logger = logging.getLogger(__name__)
 
 
 class Server:
-    """Keeps the view of the conversation up to date, and hands out its rows."""
+    """Hands out the rows of requests."""
 
     def __init__(self, outbox: Outbox, meter: Meter, count: Count) -> None:
         self._outbox = outbox
         self._meter = meter
-        self._count = count
-        self._view: View | None = None
+        self.retention = Retention(count)
         self._warned = False
 
-    def view(self, chat: Conversation) -> View:
-        """The view of a conversation as it stands."""
-        if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
-            self._view = View(chat.view, chat.groups)
-        return self._view
-
-    def forget(self) -> None:
-        """The conversation has been cleared: what does not fit is told again."""
-        self._view = None
-        self._warned = False
-
-    def rows(self, chat: Conversation, limits: RequestLimits, retained: Sequence[JsonRow] = ()) -> list[JsonRow]:
-        """The rows of the request, as copies.
-
-        Args:
-            retained: rows that stand behind the summaries because the host wants them whole; they become part of it.
-        """
-        view = self.view(chat)
+    def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
+        """The rows of the request, as copies."""
+        view = chat.rows
         size = view.tokens()
         used = limits.used(size)
         if used <= limits.budget:
@@ -56,12 +41,13 @@ class Server:
             self._say_over_budget(view, limits, used)
         rows = view.rows(limits.system_prompt)
         apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
-        self._meter.served(size + apart, system=view.system_tokens() + apart, may_chain=may_chain)
+        sent = size + apart + self.retention.tokens
+        self._meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
             rows.insert(len(rows) - view.open_rows, limits.status)
-        if retained:
+        if self.retention.tokens:
             at = view.head_rows + bool(limits.system_prompt)
-            rows[at:at] = retained
+            rows[at:at] = self.retention.rows()
         return rows
 
     def _say_over_budget(self, view: View, limits: RequestLimits, used: int) -> None:
@@ -102,7 +88,7 @@ class Retention:
             if index is None:  # not in the history, and not lost for that
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
             elif not _is_whole(chat, index):
-                held.append(copy_json(chat.history.rows[index].raw))
+                held.append(copy_json(timeless(chat.history.rows[index].raw)))
         is_new, self._held, self._compaction = held != self._held, held, compaction
         if is_new:
             self.tokens = sum(measure(row, self._count) for row in held)

@@ -8,23 +8,26 @@ from functools import partial
 
 from context_summarize.core.history import History
 from context_summarize.core.plan import CompactionRequest, Reason, plan
-from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
-from context_summarize.session.announcing import Change
+from context_summarize.session.announcing import Change, change_of
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, with_view
+from context_summarize.session.current import Current
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
-from context_summarize.tokens.measure import Count
 
 _MOST_PINNED = 0.1
 """Share of the budget that all pinned rows together may take."""
 
 
-class Steering(Requests):
-    """Requests, and what hosts and users ask for between them."""
+class Steering:
+    """What hosts and users ask for between requests."""
+
+    def __init__(self, current: Current, requests: Requests) -> None:
+        self._current = current
+        self._requests = requests
 
     async def undo(self) -> int:
         """Go back to the view before the last compaction; the tokens that the request grows by.
@@ -32,19 +35,20 @@ class Steering(Requests):
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit.
         """
+        current = self._current
         while True:
             chat, limits = await self._steerable()
             if not chat.view.compactions:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
-            earlier = chat.earlier[-1] if chat.earlier else await self.records.earlier(chat)
-            if self._is_current(chat):
+            earlier = chat.earlier[-1] if chat.earlier else await current.records.earlier(chat)
+            if current.is_current(chat):
                 break
-        back, change = taken_back(limits, chat, earlier, self._services.count)
-        undone = self.records.undone(chat, earlier)
+        back, change = _taken_back(limits, chat, earlier)
+        undone = current.records.undone(chat, earlier)
         back.builder.go_on_from(back.view.frontier)
-        self._tasks.compacted(back.view.shown)
-        self._announcer.made(change)
-        await self._steer(replace(back, steered=replace(back.steered, undone=undone)))
+        current.tasks.compacted(back.view.shown)
+        current.announcer.made(change)
+        await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
         return change.after_tokens - change.before_tokens
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
@@ -70,68 +74,38 @@ class Steering(Requests):
         return await self._pin(chat, all_pins - named)
 
     async def _pin(self, chat: Conversation, pins: frozenset[int]) -> tuple[int, ...]:
-        await self._steer(replace(chat, steered=replace(chat.steered, pins=pins)))
+        await self._current.steer(replace(chat, steered=replace(chat.steered, pins=pins)))
         ranges = (chat.history.message_range(at, at + 1) for at in sorted(pins))
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
         """The conversation as it is now, indexed, with the limits of the last request."""
-        attempt = await self._attempt(self._host.limits.last)
-        attempt.is_manual = True
-        await self._ready(attempt)
+        attempt = await self._requests.attempt(self._current.host.last, is_manual=True)
+        await self._requests.look(attempt)
         return attempt.chat, attempt.limits
-
-    async def _steer(self, chat: Conversation) -> None:
-        """Go on with what a user has changed: one assignment, then the record and the events."""
-        self._prefetch.stop()
-        self._chat, self._served = chat, None
-        await self.records.write(chat)
-        await self._services.outbox.flush()
 
     async def preview(self) -> Preview:
         """What `compact()` would do now, without making it or asking anybody."""
-        reason = await self._due_reason()
+        reason, tasks = await self.due_reason(), self._current.tasks
         chat, limits = await self._steerable()
         while True:
-            made = await self._planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
-            await self._tasks.look_up(made.missing, chat.builder)
-            if not any(self._tasks.is_known(node) for node in made.missing):
-                return await self._views.preview(chat, limits, made, reason)
+            made = await self._current.planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
+            await tasks.look_up(made.missing, chat.builder)
+            if not any(tasks.is_known(node) for node in made.missing):
+                return await self._current.views.preview(chat, limits, made, reason)
 
-    async def is_due(self) -> bool:
-        """True if the next request would make a compaction that is worth making. Starts nothing."""
-        return await self._due_reason() is not None
-
-    async def _due_reason(self) -> Reason | None:
-        """Why the next request would make a compaction, at once or once its texts are there."""
-        attempt = await self._attempt(self._host.limits.last)
-        await self._ready(attempt)
-        case = replace(self._case(attempt), is_answered=False, is_ahead=False, defer_below=0)
+    async def due_reason(self) -> Reason | None:
+        """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
+        attempt = await self._requests.attempt(self._current.host.last)
+        await self._requests.look(attempt)
+        case = replace(self._requests.case(attempt), is_answered=False, is_ahead=False, defer_below=0)
         if case.reason is None:
             return None
-        found = await self._planned(attempt.chat, attempt.limits, partial(decide_for, case))
+        found = await self._current.planned(attempt.chat, attempt.limits, partial(decide_for, case))
         return None if found.step == "go on" else case.reason
 
-    @property
-    def is_compacting(self) -> bool:
-        """True while a compaction is being made."""
-        return self._under_way > 0
 
-    async def settled(self, seconds: float) -> None:
-        """Until what is being prefetched is there, at most so long."""
-        await self._prefetch.settled(seconds)
-
-    async def close(self) -> None:
-        """End what is under way."""
-        await self._prefetch.close()
-        await self._tasks.close()
-        await self._services.outbox.close()
-        await self.records.close()
-
-
-def taken_back(
-    limits: RequestLimits, chat: Conversation, earlier: ViewState, count: Count
-) -> tuple[Conversation, Change]:
+def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> tuple[Conversation, Change]:
     """The conversation with the view before its last compaction, and what the events of that say.
 
     Raises:
@@ -139,30 +113,19 @@ def taken_back(
     """
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
-    back = with_view(chat, view, count, limits.system_prompt is not None)
-    before, after = View(chat.view, chat.groups), View(view, back.groups)
-    change = Change(
-        reason="undo",
-        budget=limits.budget,
-        target_tokens=limits.used(limits.own.target_room),
-        history_rows=len(chat.history),
-        before_tokens=limits.used(before.tokens()),
-        after_tokens=limits.used(after.tokens()),
-        before_rows=len(before),
-        after_rows=len(after),
-        fallbacks=sum(item.summary.fallback for item in view.shown),
-    )
+    back = with_view(chat, view, hides_system=limits.system_prompt is not None)
+    change = change_of("undo", limits, chat, back)
     if change.after_tokens > limits.budget:
         raise SteeringError(
             f"the last compaction is not taken back: the request would hold {change.after_tokens:,} tokens, and the "
             f"budget is {limits.budget:,}; a larger window makes room for it"
         )
-    steered = replace(chat.steered, undone_at=after.tokens())
+    steered = replace(chat.steered, undone_at=back.rows.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
 
 
 def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
-    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
+    tokens = sum(row.tokens for at in pins for row in chat.groups.shown(chat.history.rendered_group(at)))
     most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(

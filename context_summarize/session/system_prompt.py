@@ -45,8 +45,8 @@ class SystemPrompt:
         """The prompt without the blocks that keep changing; None while stored rows hold."""
         self.tokens = 0
         """The size of it and of the status row, uncorrected."""
-        self._status = ""
-        """The blocks that keep changing."""
+        self.status: JsonRow | None = None
+        """The blocks that keep changing, as the row that ends a request; None while there are none."""
         self._blocks: dict[_Name, str] = {}
         """What each block was last."""
         self._changing: set[_Name] = set()
@@ -73,10 +73,11 @@ class SystemPrompt:
         self._show(*(self._parted(prompt) if isinstance(prompt, str) else (None, "")))
 
     def _show(self, text: str | None, status: str) -> None:
-        if (text, status) == (self.text, self._status):
+        if (text, status) == (self.text, self.status["content"] if self.status else ""):
             return
-        self.text, self._status = text, status
-        rows = [row for row in ({"role": "system", "content": text}, self.status_row) if row and row["content"]]
+        metadata = {"source": SOURCE, "ephemeral": True}
+        self.text, self.status = text, {"role": "user", "content": status, "metadata": metadata} if status else None
+        rows = [row for row in ({"role": "system", "content": text}, self.status) if row and row["content"]]
         self.tokens = sum(measure(row, self._count) for row in rows)
 
     def _parted(self, prompt: str) -> tuple[str, str]:
@@ -92,10 +93,3 @@ class SystemPrompt:
         left = iter(names)
         text = _BLOCK.sub(lambda block: "" if next(left) in self._changing else block[0], prompt)
         return text, "".join(block for name, block in blocks.items() if name in self._changing).strip()
-
-    @property
-    def status_row(self) -> JsonRow | None:
-        """The blocks that keep changing, as the row that ends a request; None while there are none."""
-        if not self._status:
-            return None
-        return {"role": "user", "content": self._status, "metadata": {"source": SOURCE, "ephemeral": True}}

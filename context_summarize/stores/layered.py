@@ -12,8 +12,7 @@ from typing import TypeVar
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import StoreUnavailable
 from context_summarize.messages.rows import JsonRow
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores.memory import MemoryStore, SummaryStore
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -44,18 +43,25 @@ class LayeredStore:
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`. Those read from the persistent store are kept in memory."""
         found = await self._memory.get(keys)
-        if missing := [key for key in keys if key not in found]:
-            for summary in (await self._ask("read", lambda: self._persistent.get(missing)) or {}).values():
+        missing = [key for key in keys if key not in found]
+
+        async def read() -> dict[str, Summary]:
+            stored = await self._persistent.get(missing)
+            for summary in stored.values():
                 await self._memory.put(summary)
-                found[summary.key] = summary
-        return found
+            return stored
+
+        return found | (await self._ask("read", read) or {}) if missing else found
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
         """The stored records among those of these hashes."""
         found = await self._memory.get_records(hashes)
-        if missing := [hash_ for hash_ in hashes if hash_ not in found]:
-            found |= await self._ask("read", lambda: self._persistent.get_records(missing)) or {}
-        return found
+        missing = [hash_ for hash_ in hashes if hash_ not in found]
+
+        async def read() -> dict[str, JsonRow]:
+            return {**await self._persistent.get_records(missing)}
+
+        return found | (await self._ask("read", read) or {}) if missing else found
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""

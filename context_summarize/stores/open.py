@@ -7,8 +7,7 @@ from pathlib import Path
 
 from context_summarize.errors import ConfigError
 from context_summarize.stores.layered import LayeredStore
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores.memory import MemoryStore, SummaryStore
 from context_summarize.stores.shared import SharedStore
 from context_summarize.stores.sqlite import SqliteStore
 
@@ -31,6 +30,18 @@ def open_store(cache: str | None) -> SummaryStore:
         return LayeredStore(MemoryStore(), shared, name=shared.name)
     file = open_file(cache)
     return LayeredStore(MemoryStore(), file, name=str(file.path))
+
+
+def session_store(cache: str | None, given: SummaryStore | None) -> SummaryStore:
+    """The store of a manager that `mount()` has not made: the one given, or what `cache` names, or memory.
+
+    Memory stands before a store of the host's own: one that hangs holds nobody up.
+    """
+    if given is None:
+        return open_store(cache) if cache else MemoryStore()
+    if type(given) in (MemoryStore, LayeredStore):  # a subclass may do what a store of the host's does
+        return given
+    return LayeredStore(MemoryStore(), given, name=type(given).__name__)
 
 
 def open_file(cache: str | None) -> SqliteStore:

@@ -16,7 +16,7 @@ from context_summarize.messages.rows import CALL_BLOCKS
 from context_summarize.redaction import Redact
 from context_summarize.summaries.request import Job
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.forged import without_surrogates
+from context_summarize.transcript.escaping import without_surrogates
 
 _MOST_TOKENS = 10**9
 _MOST_DOLLARS = 10**6
@@ -148,57 +148,44 @@ class AnswerRefusedError(Exception):
         self.kind = kind
 
 
-class Checks:
-    """Checks answers.
+def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, clean: Redact, is_last: bool) -> str:
+    """The summary that an answer holds.
 
     Args:
         clean: removes secrets.
+        is_last: what was cut off stands if it has half the length that was asked for, else only with all of it.
+
+    Raises:
+        AnswerRefusedError: it holds none.
     """
+    if len(answer.text) > 8 * len(job.text) + 4_096:
+        raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
+    said = clean(answer.text)
+    text = _unlooped(said, job.text)
+    kind = "tool_calls" if answer.calls_tools else None
+    kind = kind or next((kind for kind, words in _TOLD.items() if answer.finish in words), None)
+    if said and not text and kind in (None, "cut_off"):
+        kind = "repeats"
+    if kind == "cut_off":
+        text = _whole_sentences(text)
+        if count(text) >= job.summary_tokens // (1 + is_last):
+            kind = None
+    size, most = count(text), max(_LEAST, _LONGEST * job.summary_tokens)
+    kind = kind or _lack(text, size, job, instructions)
+    if kind is not None:
+        raise AnswerRefusedError(kind)
+    return text if size <= most else _whole_sentences(text[: len(text) * most // size]) or text
 
-    def __init__(self, clean: Redact, count: Count) -> None:
-        self._clean = clean
-        self._count = count
 
-    def summary_in(self, answer: Answer, job: Job, instructions: str, *, is_last: bool) -> str:
-        """The summary that an answer holds.
-
-        Args:
-            is_last: what was cut off stands if it has half the length that was asked for, else only with all of it.
-
-        Raises:
-            AnswerRefusedError: it holds none.
-        """
-        if len(answer.text) > 8 * len(job.text) + 4_096:
-            raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
-        said = self._clean(answer.text)
-        text = _unlooped(said, job.text)
-        kind = "tool_calls" if answer.calls_tools else None
-        kind = kind or next((kind for kind, words in _TOLD.items() if answer.finish in words), None)
-        if said and not text and kind in (None, "cut_off"):
-            kind = "repeats"
-        if kind == "cut_off":
-            text = _whole_sentences(text)
-            if self._count(text) >= job.summary_tokens // (1 + is_last):
-                kind = None
-        kind = kind or self._lack(text, job, instructions)
-        if kind is not None:
-            raise AnswerRefusedError(kind)
-        return self._short(text, job)
-
-    def _lack(self, text: str, job: Job, instructions: str) -> str | None:
-        """Why a text is no summary, as far as its form shows it."""
-        if not text:
-            return "empty"
-        if len(text) <= _SHORT and _DECLINES.match(text):
-            return "refusal"
-        if self._count(text) >= job.source_tokens:
-            return "not_smaller"
-        return "copied" if _GOES_ON.match(text) or _is_copied(text, instructions) else None
-
-    def _short(self, text: str, job: Job) -> str:
-        """The text up to the last whole sentence of what is not far too long."""
-        tokens, most = self._count(text), max(_LEAST, _LONGEST * job.summary_tokens)
-        return text if tokens <= most else _whole_sentences(text[: len(text) * most // tokens]) or text
+def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
+    """Why a text of so many tokens is no summary, as far as its form shows it."""
+    if not text:
+        return "empty"
+    if len(text) <= _SHORT and _DECLINES.match(text):
+        return "refusal"
+    if size >= job.source_tokens:
+        return "not_smaller"
+    return "copied" if _GOES_ON.match(text) or _is_copied(text, instructions) else None
 
 
 def _is_copied(text: str, instructions: str) -> bool:

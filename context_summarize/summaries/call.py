@@ -13,11 +13,19 @@ import tenacity
 from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.events import REQUEST, RESOLVE
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
-from context_summarize.summaries.breaker import Breaker
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
+from context_summarize.summaries.failures import (
+    Breaker,
+    is_permanent,
+    is_retryable,
+    is_too_large,
+    unavailable,
+    wait_seconds,
+)
 from context_summarize.summaries.request import (
+    PURPOSE,
     Job,
     Target,
     answer_room,
@@ -25,7 +33,6 @@ from context_summarize.summaries.request import (
     input_limit,
     refused_part,
     summary_request,
-    with_sizes,
 )
 from context_summarize.summaries.services import Services, Teller
 from context_summarize.transcript.escaping import fence_of
@@ -82,7 +89,6 @@ class Summarizer:
         self._config = services.config
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
-        self._checks = Checks(self._clean, services.count)
         self._teller = Teller(services)
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
         self._losses, self._served = LOSSES, 0
@@ -164,9 +170,9 @@ class Summarizer:
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
-                return with_sizes(await self._retried(shown, run), shown)
+                return await self._retried(shown, run)
             except AnswerRefusedError as error:
-                logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
+                logger.info("answer refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
                 if run.is_second:
                     raise
                 run.is_second = True
@@ -200,13 +206,14 @@ class Summarizer:
         """Make one call; the summary that it brings.
 
         Raises:
-            SummaryUnavailable: no call is allowed now.
+            SummaryUnavailable: no call is allowed now, or a hook denies it.
             AnswerRefusedError: the answer is no summary.
             Exception: what the provider raised.
         """
         if not self._may_lose_a_call():
             why = "calls for summaries are paused: too many brought none that can be used"
             raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
+        await self._announce(run)
         self._losses -= PER_CALL
         endpoint = run.endpoint
         try:
@@ -222,6 +229,20 @@ class Summarizer:
         endpoint.left_out = run.left_out
         self._losses += PER_CALL
         return text
+
+    async def _announce(self, run: _Run) -> None:
+        """Tell hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
+
+        Raises:
+            SummaryUnavailable: a hook denies it.
+        """
+        target, outbox = run.target, self._services.outbox
+        told = {"provider": target.name, "model": target.model}
+        await outbox.denial(RESOLVE, {**told, "scope": PURPOSE, "basis": target.basis})
+        why = await outbox.denial(REQUEST, {**told, "iteration": 0, "purpose": PURPOSE})
+        if why is not None:
+            why = f"a hook denies the call: {self._clean(why)}"
+            raise SummaryUnavailable(why, kind="denied", attempts=run.attempts, permanent=True)
 
     async def _asked(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target
@@ -240,4 +261,5 @@ class Summarizer:
         answer = await within(complete, self._config.call_seconds)
         run.answers.append(answer)
         self._services.totals.answered(answer)
-        return self._checks.summary_in(answer, job, instructions, is_last=run.is_second)
+        count, is_last = self._services.count, run.is_second
+        return summary_in(answer, job, instructions, count, clean=self._clean, is_last=is_last)

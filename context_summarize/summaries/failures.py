@@ -1,8 +1,11 @@
-"""Classifies a provider's errors: whether to retry, how long to wait, and one word for events and logs."""
+"""What a provider's errors mean: whether to retry, how long to wait, one word for each; and the circuit breaker."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import tenacity
 from amplifier_core.llm_errors import (
@@ -27,9 +30,12 @@ from context_summarize.summaries.answer import AnswerRefusedError
 _TOO_LARGE = re.compile(
     r"context[ _](?:window|length|size|limit)|contextlengtherror|request_too_large|too many tokens|reduce the length"
     r"|maximum (?:context|number of tokens|model length|prompt length)|input length"
-    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)"
+    r"|(?:input|prompt|messages|content|request)(?:(?!took|string|image).){0,40}too (?:long|large)"
 )
-"""How OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long, in lower case."""
+"""How OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long, in lower case.
+
+Not what is said of a request that took too long, or of one field: "Invalid 'input[3].call_id': string too long".
+"""
 _RATE = re.compile(r"rate.?limit|per min")
 """A limit of tokens for each minute is told in much the same words."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
@@ -116,3 +122,51 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
         permanent=is_permanent(error),
         refused=isinstance(error, AnswerRefusedError),
     )
+
+
+# --- the breaker ------------------------------------------------------------------------------------------------------
+
+FAILURES = 5
+"""Failed calls in a row that open the breaker."""
+FIRST_PAUSE, LONGEST_PAUSE = 60.0, 600.0
+"""Seconds without calls. Each further pause is twice as long."""
+
+
+class Breaker:
+    """Five failures of a provider in a row stop its calls for a time; then one call at a time probes it."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._failures, self._pause, self._until = 0, 0.0, 0.0
+        self._probing = asyncio.Lock()
+
+    @property
+    def retry_in_s(self) -> float | None:
+        """Seconds until a call is allowed; None while one is."""
+        return left if (left := self._until - self._clock()) > 0 else None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[bool]:
+        """A turn to call; True for a probe. After a pause the others wait for the probe: its outcome is theirs."""
+        if not self._pause:
+            yield False
+            return
+        async with self._probing:
+            yield self._pause > 0
+
+    def succeeded(self) -> None:
+        """The provider has answered."""
+        self._failures, self._pause, self._until = 0, 0.0, 0.0
+
+    def failed(self, *, permanent: bool = False) -> bool:
+        """A call has failed; `permanent` opens the breaker at once. True if it has opened now."""
+        self._failures += 1
+        if self.retry_in_s is not None or not (self._pause or permanent or self._failures >= FAILURES):
+            return False  # a call that began before the breaker opened is no probe
+        self._pause = min(LONGEST_PAUSE, 2 * self._pause or FIRST_PAUSE)
+        self._until = self._clock() + self._pause
+        return True
+
+    def end_pause(self) -> None:
+        """The provider has answered somebody else: the next call is a probe."""
+        self._until = 0.0

@@ -163,25 +163,19 @@ def _read(path: Path, slots: _Slots) -> PromptTemplate:
 def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str]:
     """The header's values, and the body without the blank lines around it."""
     if lines[0].rstrip() != "---":
-        if lines[0].partition(":")[0] in keys:
-            raise TemplateError(f"{path}: the header is missing; begin the file with a line ---")
         return {}, "\n".join(lines).strip("\n")
+    end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
+    if end is None:
+        raise TemplateError(f"{path}: the header has no end; close it with a line ---")
     header: dict[str, str] = {}
-    for number, line in enumerate(lines[1:], 2):
-        if line.rstrip() == "---":
-            return header, "\n".join(lines[number:]).strip("\n")
+    for number, line in enumerate(lines[1:end], 2):
         key, colon, value = (part.strip() for part in line.partition(":"))
-        where = f"{path}, line {number}"
-        if line.strip() and not colon:
-            raise TemplateError(
-                f"{where}: {key!r} is not a line of a header; write key: value, and --- below the header"
-            )
-        if colon and key not in keys:
-            known = _listed(sorted(keys))
-            raise TemplateError(f"{where}: unknown key {key!r}{_nearest(key, keys)}; this header takes {known}")
-        if colon:
+        if key and not (colon and key in keys):
+            takes = f"write key: value; this header takes {_listed(sorted(keys))}"
+            raise TemplateError(f"{path}, line {number}: unknown key {key!r}{_nearest(key, keys)}; {takes}")
+        if key:
             header[key] = value
-    raise TemplateError(f"{path}: the header has no end; close it with a line ---")
+    return header, "\n".join(lines[end + 1 :]).strip("\n")
 
 
 def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from context_summarize.background import end_tasks, in_thread, until_done
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place, Summary
@@ -24,8 +25,6 @@ MAX_REFUSALS = 3
 """Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
 _CHARACTERS = 40
 """For each token of a segment's length, so many may be read: of a row that is ten times as long every character is."""
-Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
-"""Makes the row that stands for a node."""
 
 
 class SummaryRegistry:
@@ -38,12 +37,9 @@ class SummaryRegistry:
         is_cancelled: whether the host has cancelled; then nobody waits.
     """
 
-    def __init__(
-        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, services: Services, summarizer: Summarizer, is_cancelled: Callable[[], bool]) -> None:
         self._services = services
         self._summarizer = summarizer
-        self._show = show
         self._is_cancelled = is_cancelled
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
@@ -52,8 +48,7 @@ class SummaryRegistry:
         self._stored: set[str] = set()
         """Keys of the texts that took no call of this session."""
         self._fallbacks: dict[str, Summary] = {}
-        self._standing: set[str] = set()
-        """Keys whose fallbacks take the place of texts in the plans of a compaction."""
+        """They take the place of texts until the next compaction."""
         self._rows: dict[Place, ShownNode] = {}
         """By place: segments of equal text share a key, but not a row."""
         self._history: History | None = None
@@ -61,7 +56,9 @@ class SummaryRegistry:
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
-        self._stopped = self._closed = False
+        self._closed = False
+        self.stopped = False
+        """True ends every wait: the host has cancelled. The work itself goes on."""
         self.version = 0
         """How many tasks have ended: at the same version nothing new has come."""
 
@@ -73,7 +70,7 @@ class SummaryRegistry:
 
     def _text(self, node: Node) -> Summary | None:
         """The text that plans count with."""
-        return self.summary(node) or (self._fallbacks.get(node.key) if node.key in self._standing else None)
+        return self.summary(node) or self._fallbacks.get(node.key)
 
     def is_known(self, node: Node) -> bool:
         """True if the text of a node is known, or a fallback takes its place."""
@@ -132,11 +129,7 @@ class SummaryRegistry:
     async def _find(self, nodes: Sequence[Node]) -> None:
         """Take up what the store has of these nodes."""
         keys = [node.key for node in nodes if node.key not in self._texts]
-        try:
-            found = await self._services.store.get(keys) if keys else {}
-        except Exception as error:  # noqa: BLE001 - a store that fails costs its summaries only
-            logger.warning("stored summaries cannot be read: %s", traceback_of(error, self._services.config.redact))
-            return
+        found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
         self._stored |= found.keys()
 
@@ -156,15 +149,14 @@ class SummaryRegistry:
         if len(children) < len(node.children):
             return
         async with self._turns:  # what waits for a provider is not read before its turn
+            if self._closed:
+                return
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, builder, children, self._services.count)
             summary = await self._summarizer.make(job, target)
         self._texts[node.key] = summary
-        try:
-            await self._services.store.put(summary)
-        except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
-            logger.warning("a summary cannot be stored: %s", traceback_of(error, self._services.config.redact))
+        await self._services.store.put(summary)
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 
@@ -197,25 +189,18 @@ class SummaryRegistry:
         while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
             await asyncio.wait(tasks)
 
-    def stop_waiting(self) -> None:
-        """End every wait now: the host has cancelled. The work itself goes on."""
-        self._stopped = True
-
-    def resume_waiting(self) -> None:
-        """Waits are allowed again."""
-        self._stopped = False
-
     @property
     def is_stopped(self) -> bool:
         """True while the host has cancelled."""
-        return self._stopped or self._is_cancelled()
+        return self.stopped or self._is_cancelled()
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _keep(self, builder: NodeBuilder, node: Node, summary: Summary) -> None:
         """Make the row of a node, unless its history has been replaced: the same place has other numbers in another."""
         if self._history is None or builder.history is self._history:
-            self._rows[node.place] = self._show(builder, node, summary)
+            frame, count = self._services.prompts.frame.fill, self._services.count
+            self._rows[node.place] = show_node(builder.history, node, summary, frame, count)
 
     async def look_up(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
         """Make the rows of those of these nodes that are known or stored. Nobody is asked for the others."""
@@ -233,8 +218,6 @@ class SummaryRegistry:
         await self.look_up(nodes, builder)
         for node in [node for node in nodes if self.shown(node) is None]:
             text = await self._fallback(node, builder)
-            if node.key not in self._texts:
-                self._standing.add(node.key)
             self._keep(builder, node, self.summary(node) or text)  # it may have come meanwhile
             await asyncio.sleep(0)
 
@@ -251,28 +234,29 @@ class SummaryRegistry:
 
     def begin(self) -> None:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
-        self._standing.clear()
+        self._fallbacks.clear()
 
     def compacted(self, shown: Sequence[ShownNode]) -> None:
         """A compaction has been made: what no view shows is let go of, and what one shows is known."""
-        keep, whole = {item.node.key for item in shown} | self._tasks.keys(), [item for item in shown if not item.line]
+        keep = {item.node.key for item in shown} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
-        self._texts |= {item.node.key: item.summary for item in whole if not item.summary.fallback}
+        self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
-        self._rows = {item.node.place: item for item in whole}
+        self._rows = {item.node.place: item for item in shown}
 
     def forget_history(self, history: History) -> None:
         """This one takes the place of another, whose rows are void. Calls under way still fill the store."""
         self._history = history
         self._rows.clear()
-        self._standing.clear()
+        self._fallbacks.clear()
         self._late.clear()
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""
         self._refusals.clear()
 
-    async def close(self) -> None:
-        """Cancel what is under way and start nothing more."""
+    async def close(self, seconds: float = 0) -> None:
+        """Start nothing more, wait at most so long for the calls under way, and cancel the rest."""
         self._closed = True
+        await until_done(set(self._tasks.values()), seconds, lambda: self.is_stopped)
         await end_tasks(list(self._tasks.values()))

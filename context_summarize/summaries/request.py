@@ -37,6 +37,8 @@ class Target:
     """Tokens that one request may hold; None = unknown."""
     output: int | None = None
     """Tokens that one answer may hold at most; None = unknown."""
+    basis: str = "request"
+    """What it was chosen by: the setting, or the conversation's own requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,6 @@ class Job:
     """The rendered rows behind a job of level 0."""
     count: int = 1
     """Texts that are joined."""
-    left_out: tuple[int, int] | None = None
-    """Characters that were left out because the source is too large for who summarises it, and all its characters."""
 
     def cut_to(self, tokens: int) -> Job:
         """The job with the middle of its source cut out where that is longer than this."""
@@ -64,8 +64,7 @@ class Job:
             return self
         size = len(self.text.encode("utf-8", "surrogatepass"))
         text = cut_middle(self.text, size * tokens // self.source_tokens)
-        whole = len(self.text) if self.left_out is None else self.left_out[1]
-        return replace(self, text=text, source_tokens=tokens, left_out=(whole - len(text), whole))
+        return replace(self, text=text, source_tokens=tokens)
 
 
 def make_job(node: Node, builder: NodeBuilder, children: Sequence[Summary], count: Count) -> Job:
@@ -85,24 +84,9 @@ def make_fallback(node: Node, builder: NodeBuilder, children: Sequence[Summary],
         text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
     else:
         text = fallback_text(job.rows, min(job.summary_tokens, max(16, job.source_tokens // 2)), count)
-    text = with_sizes(text, job)
     return Summary(
         key=job.key, level=job.level, text=text, tokens=count(text), source_tokens=job.source_tokens, fallback=True
     )
-
-
-def with_sizes(text: str, job: Job) -> str:
-    """The text of a summary with a line for all that could not be read whole: how large, and how much is missing."""
-    lines = [
-        f"[Message {row.number} of these was too large to be read whole: {row.left_out[0]:,} of its "
-        f"{row.left_out[1]:,} characters were left out.]"
-        for row in job.rows
-        if row.left_out
-    ]
-    if job.left_out:
-        left_out, size = job.left_out
-        lines.append(f"[All this was too large to be read whole: {left_out:,} of {size:,} characters were left out.]")
-    return "\n\n".join((text, "\n".join(lines))) if lines else text
 
 
 # --- the request ----------------------------------------------------------------------------------------------------

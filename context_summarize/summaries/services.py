@@ -112,8 +112,8 @@ class Teller:
         )
 
     def failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """A summary could not be had, for a reason without secrets; where nobody was asked, it has been told."""
-        if not error.attempts:
+        """A summary could not be had, for a reason without secrets; that nobody is asked for a while has been told."""
+        if not error.attempts and not error.permanent:
             return
         self._totals.failed += 1
         if error.permanent:
@@ -121,8 +121,8 @@ class Teller:
                 return
             self._said.add(error.kind)
         log = logger.error if error.permanent else logger.warning
-        told = "no summary for key %s (level %d): %s: %s; a fallback summary takes its place"
-        log(told, job.key[:12], job.level, error.kind, error)
+        told = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
+        log(told, job.key[:12], job.level, error, error.kind)
         self._outbox.put(
             FAILURE,
             {

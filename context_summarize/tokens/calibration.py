@@ -32,6 +32,10 @@ class Meter:
         """The estimate of the view that was handed out last; None once its usage has come."""
         return self._served[0] if self._served is not None else None
 
+    def answered(self) -> None:
+        """The view that was handed out last has been answered without usage."""
+        self._served = None
+
     def claim(self) -> Callable[..., bool]:
         """A recorder of usage, for a loop that knows which responses are for views; others do not count from now on.
 

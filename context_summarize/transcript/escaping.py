@@ -1,10 +1,11 @@
-"""The marks of a transcript: what encloses it, text that looks like them is escaped, and cuts leave a note."""
+"""The marks of transcripts and frames: what encloses a text, what looks like a mark and is escaped or quoted, cuts."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 
 INVISIBLE = (
     r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -56,11 +57,6 @@ def after_cut(text: str, at: int) -> str:
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 
 
-def left_out_note(left_out: int, length: int) -> str:
-    """The line that stands where so many characters of a text were left out."""
-    return f"[… {left_out:,} of {length:,} characters left out …]"
-
-
 def cut_middle(text: str, limit_bytes: int) -> str:
     """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough."""
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
@@ -68,8 +64,8 @@ def cut_middle(text: str, limit_bytes: int) -> str:
     data = text.encode("utf-8", "surrogatepass")
     head = data[: limit_bytes * 2 // 3].decode("utf-8", "ignore")
     tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
-    left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n{left_out_note(left_out, len(text))}\n{after_cut(text, len(text) - len(tail))}"
+    note = f"[… {len(text) - len(head) - len(tail):,} of {len(text):,} characters left out …]"
+    return f"{head}\n{note}\n{after_cut(text, len(text) - len(tail))}"
 
 
 def fence_of(text: str) -> str:
@@ -104,3 +100,73 @@ def split_numbered(text: str) -> list[str] | None:
     if not _HEADING.search(text):
         return None
     return [part.strip() for part in _HEADING.split(text) if part.strip()]
+
+
+# --- what a frame encloses --------------------------------------------------------------------------------------------
+
+Frame = Callable[..., str]
+"""Fills `frame.md`: called with text, first, last, count, level and recall, all strings."""
+
+_ROLE = r"(?:system|developer|assistant|user|human|tool|function)"
+_ROLE_LINE = re.compile(rf"\W*+{_ROLE}(?: (?:message|prompt|note|instructions?))?\W{{0,6}}:|(\W*+)(?:0 )?{_ROLE}\b")
+"""`system:` begins a line of some transcripts, and so does `#0 system`, as group 1 tells."""
+_TEMPLATE = re.compile(
+    r"<\|[\w ]{1,40}\|>|\[/?(?:inst|sys|system)\]|<</?sys>>|</?(?:system|developer|assistant|user|instructions?)\b"
+    r"|== {0,40}transcript"
+)
+"""Tokens and tags of chat templates, and our own fence."""
+_LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
+_DECOMPOSED = 256
+"""Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d"
+    "\u03b1\u03b5\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0131\u0251\u0261\u0578\u057d",
+    "abekmhopctyxsijhldqwaenikmvoptuxiagnu",
+)
+"""Letters of other scripts that look like Latin ones, after case folding."""
+
+
+def _plain(line: str) -> str:
+    """The line as it looks: without invisible characters, accents and look-alikes, in lower case, each number as 0."""
+    line = _INVISIBLE.sub("", line)
+    pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))
+    plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
+    plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold().translate(_LOOK_ALIKES)
+    return re.sub(r"\d+", "0", plain)
+
+
+def _beginning(line: str) -> str:
+    """The first words of a frame's line, by which an imitation is found; the whole line when it has few words."""
+    words = re.findall(r"\w+", line)
+    return " ".join(words[:4]) if len(words) > 2 else line.strip()
+
+
+def quoted(text: str, *frames: Frame) -> str:
+    """The text with "> " before each line that looks like a line of these frames, of a role or of a transcript."""
+    filled = (frame(text="\0", first="0", last="0", count="0", level="0", recall="") for frame in frames)
+    marks = {_beginning(_plain(line)) for one in filled for line in one.replace("\0", "\n").split("\n")} - {""}
+
+    def forged(line: str) -> bool:
+        seen = _plain(line)
+        words = " ".join(re.findall(r"\w+", seen))
+        role = _ROLE_LINE.match(seen)
+        as_role = role is not None and (role[1] is None or "#" in role[1])
+        return as_role or _TEMPLATE.search(seen) is not None or any(m in seen or m in words for m in marks)
+
+    lines = _LINE_ENDS.split(text)
+    found = [forged(line) for line in lines]
+    if not any(found):
+        return text
+    return "\n".join(f"> {line}" if bad else line for line, bad in zip(lines, found, strict=True))
+
+
+def without_surrogates(text: str) -> str:
+    """The text with surrogate pairs joined and each lone surrogate replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

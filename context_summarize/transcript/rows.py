@@ -22,8 +22,6 @@ class RenderedRow:
     text: str
     own: str | None = field(default=None, compare=False, repr=False)
     """Of a user row: the text of the user, without results and attachments, "" where it is none; else None."""
-    left_out: tuple[int, int] | None = field(default=None, compare=False, repr=False)
-    """Characters that were left out of a row that is too large to be read, and its characters; None: all are here."""
 
     @property
     def said(self) -> str:

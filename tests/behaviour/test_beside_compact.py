@@ -13,7 +13,7 @@ from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import tool_session, user
 from tests.support.gated import Gated
 from tests.support.recorder import Recorder
-from tests.support.views import size
+from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
@@ -52,7 +52,7 @@ class Beside:
         self.provider.go.set()
         assert await compacting >= 0
         view = await self.request()
-        assert await self.manager.get_messages() == self.rows
+        assert untimed(await self.manager.get_messages()) == self.rows
         assert broken_pairs(view) == []
         assert size(view) <= self.budget
         assert self.recorder.count("context:pre_compact") == self.recorder.count("context:post_compact")

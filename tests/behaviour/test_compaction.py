@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 from typing import Any
 
 import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider, tool_session, user
+from context_summarize.testing import ScriptedProvider, assistant, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.gated import Gated, answer
+from tests.support.gated import answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
-LARGE = 10**6
 COUNT = TokenCounter().count
 
 
@@ -36,17 +35,6 @@ async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> 
     made = manager(recorder)
     await made.set_messages(tool_session(8))
     return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
-
-
-async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
-    """A manager whose first compaction was given up while the provider was at work."""
-    made, provider = manager(recorder := Recorder()), Gated()
-    await made.set_messages(tool_session(8))
-    request = asyncio.create_task(made.get_messages_for_request(900, provider))
-    await provider.asked.wait()
-    request.cancel()
-    await asyncio.gather(request, return_exceptions=True)
-    return made, recorder, provider
 
 
 class TestEvents:
@@ -68,6 +56,27 @@ class TestEvents:
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
         assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
 
+    async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """After redaction, in the event and in the log."""
+        caplog.set_level(logging.INFO)
+        made = manager(recorder := Recorder(), keep_recent=2, recall_tool=True, notes_share=0.02)
+        secret = "sk-ant-" + "a1B2" * 10
+        rows = [user(f"Look up K-{7_000 + at} with {secret}. {'It says little. ' * 20}") for at in range(30)]
+        await made.set_messages([row for one in rows for row in (one, assistant("Yes."))])
+        view = str(await made.get_messages_for_request(3_000, ScriptedProvider(then=answer)))
+        [post] = recorder.of(POST_COMPACT)
+        gone = [f"K-{7_000 + at}" for at in range(30) if f"K-{7_000 + at}" not in view]
+        assert len(gone) > 3
+        assert post["values_lost"] == len(gone)
+        assert len(post["values_lost_examples"]) == 3
+        assert set(post["values_lost_examples"]) < set(gone)
+        [told] = [line for line in caplog.messages if "exact values" in line]
+        assert f"{post['values_kept']} stand in the view, {len(gone)} do not, such as K-" in told
+        assert told.endswith("; recall finds them")
+        assert secret not in str(recorder.events) + caplog.text
+
 
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
@@ -79,7 +88,7 @@ class TestWithdrawn:
         before = await made.get_messages_for_request(budget, provider)
         assert provider.calls > 0
         assert nodes(before) == []
-        assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT, POST_COMPACT]
+        assert [name for name in recorder.names() if name.startswith("context:")] == [PRE_COMPACT, POST_COMPACT]
         [pre], [post] = recorder.of(PRE_COMPACT), recorder.of(POST_COMPACT)
         assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
         assert (post["segments"], post["merged"], post["fallbacks"]) == (0, 0, 0)
@@ -87,12 +96,3 @@ class TestWithdrawn:
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
         assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
-
-    @pytest.mark.parametrize("how", ["set", "clear"])
-    async def test_a_cancelled_compaction_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
-        """Who hears that a compaction begins also hears that it is over."""
-        made, recorder, provider = await cancelled()
-        await (made.clear() if how == "clear" else made.set_messages([user("else")]))
-        provider.go.set()
-        await made.get_messages_for_request(LARGE, provider)
-        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1

@@ -20,6 +20,7 @@ from context_summarize.testing import JsonRow
 from tests.support import effort
 from tests.support.killed_writer import after, plan
 from tests.support.paths import ROOT
+from tests.support.views import untimed
 
 KILLS = int(os.environ.get("CONTEXT_SUMMARIZE_KILLS", str(effort.full(200, 15))))
 """Sessions that are killed."""
@@ -76,7 +77,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 async def kept(path: Path) -> list[JsonRow]:
     """What a new session finds."""
     made = SummarizingContextManager(persistence={"path": str(path)})
-    rows = await made.get_messages()
+    rows = untimed(await made.get_messages())
     await made.close()
     return rows
 

@@ -19,7 +19,7 @@ from context_summarize.testing import (
     user,
 )
 from tests.support.recorder import Recorder
-from tests.support.views import size
+from tests.support.views import size, untimed
 
 BUDGET = 4_000
 LONG = "a long text of many words " * 3_000
@@ -46,7 +46,7 @@ async def view_of(rows: list[dict[str, Any]], recorder: Recorder, **settings: An
     manager = SummarizingContextManager(recorder, segment_tokens=512, **settings)
     await manager.set_messages(rows)
     view = await manager.get_messages_for_request(BUDGET, ScriptedProvider(then="Goal: something was done."))
-    assert await manager.get_messages() == rows
+    assert untimed(await manager.get_messages()) == rows
     return view
 
 

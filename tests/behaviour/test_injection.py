@@ -19,7 +19,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider, assistant, call, result, tool_session, user
 from tests.support.paths import ROOT
 from tests.support.transcripts import fenced, transcript
-from tests.support.views import nodes, notes
+from tests.support.views import nodes, notes, untimed
 
 CORPUS = ROOT / "tests" / "corpora" / "hostile_rows.jsonl"
 ROWS: list[dict[str, str]] = [json.loads(line) for line in CORPUS.read_text("ascii").splitlines()]
@@ -65,7 +65,7 @@ async def compacted(
         await manager.add_message(row)
     await manager.get_messages_for_request(200_000, provider)
     await manager.compact(focus)
-    view, history = await manager.get_messages_for_request(200_000, provider), await manager.get_messages()
+    view, history = await manager.get_messages_for_request(200_000, provider), untimed(await manager.get_messages())
     await manager.close()
     return Scene(history, view, provider.requests)
 

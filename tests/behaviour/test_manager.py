@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -16,7 +17,7 @@ from context_summarize.testing import ScriptedProvider, hook, tool_session, user
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
-from tests.support.views import nodes, size
+from tests.support.views import nodes, size, untimed
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
@@ -71,11 +72,11 @@ class TestSystemPrompt:
 
     async def test_a_factory_that_raises_costs_no_request(self, caplog: pytest.LogCaptureFixture) -> None:
         """Stored rows stand until it has answered once; then its last prompt does."""
-        answers: list[Any] = [RuntimeError("no"), "PROMPT", RuntimeError("no"), None]
+        answers: list[Any] = [RuntimeError("no"), "PROMPT", asyncio.CancelledError("an inner task has ended"), None]
 
         async def factory() -> Any:
             answer = answers.pop(0)
-            if isinstance(answer, Exception):
+            if isinstance(answer, BaseException):
                 raise answer
             return answer
 
@@ -87,10 +88,9 @@ class TestSystemPrompt:
 
 
 class TestBudget:
-    async def test_segments_are_derived_from_the_first_budget_and_fixed(self) -> None:
+    async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_and_fixed(self) -> None:
         """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
         made = manager(segment_tokens=None)
-        await fed(made, tool_session(2))
         for budget, sizes in (
             (40_000, (4_096, 256)),
             (100_000, (4_096, 256)),
@@ -100,6 +100,7 @@ class TestBudget:
             (1_000, (512, 64)),
             (100, (512, 64)),
         ):
+            await fed(made, tool_session(60, size=4_000))
             await made.get_messages_for_request(budget)
             assert made.conversation.builder.segment_sizes == sizes
 
@@ -129,16 +130,6 @@ class TestProviders:
 
 
 class TestWhen:
-    async def test_nothing_happens_below_the_threshold(self) -> None:
-        """Usage of seven tenths makes a compaction, less does not, where that is what is set."""
-        made, provider = await fed(manager(compact_threshold=0.7), tool_session(30)), scripted()
-        tokens = await made.get_token_count()
-        assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
-        assert provider.calls == 0
-        view = await made.get_messages_for_request(int(tokens / 0.71), provider)
-        assert nodes(view)
-        assert size(view) <= 0.3 * tokens / 0.71 + 100
-
     async def test_auto_compact_false_makes_compactions_only_to_fit(self) -> None:
         """And on compact()."""
         made, provider = await fed(manager(auto_compact=False), tool_session(12)), scripted()
@@ -169,13 +160,6 @@ class TestCompact:
         assert made.conversation.builder.first_group == made.conversation.view.frontier
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
-
-    @pytest.mark.parametrize("rows", [[], [user("hi")], tool_session(1)])
-    async def test_where_there_is_little_it_saves_nothing(self, rows: list[JsonRow]) -> None:
-        """All of it is recent."""
-        made = await fed(manager(), rows)
-        assert await made.compact() == 0
-        assert await made.get_messages_for_request(LARGE) == rows
 
 
 class TestAdoption:
@@ -214,4 +198,4 @@ class TestBudgetsOfHosts:
             await made.get_messages_for_request(given)
         with pytest.raises(error, match="token_budget must be"):
             await made.request_retention(retain_contents=[], token_budget=given)
-        assert await made.get_messages() == tool_session(2)
+        assert untimed(await made.get_messages()) == tool_session(2)

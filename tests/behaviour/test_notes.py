@@ -21,7 +21,7 @@ from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 from tests.support.secrets import TEMPLATES, make
-from tests.support.views import nodes, notes
+from tests.support.views import nodes, notes, untimed
 
 TASKS = 24
 WINDOW = 10_000
@@ -164,7 +164,7 @@ class TestWhatItTells:
         session = await AgentSession(provider=ScriptedProvider(then=says)).play(rows)
         view = await session.view()
         assert any(node["metadata"]["level"] for node in nodes(view))
-        other = await session.again(await session.manager.get_messages())
+        other = await session.again(untimed(await session.manager.get_messages()))
         imported = AgentSession({"summary_share": 0.15}, provider=ScriptedProvider(then=says))
         await imported.manager.set_messages(rows)
         at_once = await imported.view()
@@ -172,6 +172,23 @@ class TestWhatItTells:
         for text in (told(view), told(await other.view()), told(at_once)):
             assert f"\n- {wanted}\n" in text
             assert "delete every branch" not in text
+
+    async def test_of_a_long_import_the_oldest_results_are_not_read_but_what_the_user_wrote_is(self) -> None:
+        """Of what comes at once, so that the first request need not wait for all of it."""
+        rows = [user("From now on, never touch legacy.cfg. It is about INV-4711."), assistant("Yes.")]
+        for at in range(4):
+            rows += called(f"u{at}", "look_up", "found", ticket="K-0815")
+        old = [*rows, assistant("It is done.")]
+        long = [
+            row for at in range(30) for row in called(f"c{at}", "read_file", f"{at} {LISTING * 12}", file_path="a.md")
+        ]
+        for more, is_told in ((long[:2], True), (long, False)):
+            session = AgentSession({"max_tokens": 24_000})
+            await session.manager.set_messages([*old, *more, *agent_session(8)])
+            text = told(await session.view())
+            assert "\n- From now on, never touch legacy.cfg.\n" in text
+            assert "INV-4711" in text
+            assert ("K-0815" in text) is is_told
 
     async def test_without_a_share_there_is_none(self) -> None:
         session = await AgentSession({"notes_share": 0}).play(agent_session(8))
@@ -306,7 +323,7 @@ class TestKept:
                 await session.manager.add_message(row)
             await session.manager.compact()
             view = await session.view()
-        other = await session.again(await session.manager.get_messages())
+        other = await session.again(untimed(await session.manager.get_messages()))
         assert told(await other.view()) == told(view) != told(before)
         await other.manager.undo()
         await session.manager.undo()

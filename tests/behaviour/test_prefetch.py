@@ -88,33 +88,6 @@ def test_merges_are_made_ahead_as_well() -> None:
     assert sum(run.waits) == 0
 
 
-def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
-    """No call long before the threshold; none at all without prefetch or automatic compactions."""
-    rows = recording()[:180]
-    quiet: tuple[dict[str, Any], ...] = ({"prefetch": False}, {"compact_threshold": 1.0}, {"auto_compact": False})
-    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.7))
-    assert busy.provider.asked
-    assert busy.recorder.count("context:compaction") == 0
-    for settings in quiet:
-        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.7, **settings}))
-        assert run.provider.asked == [], settings
-
-
-async def test_a_request_answered_after_the_end_begins_nothing() -> None:
-    """Cleanup may come while a request waits, which then looks ahead of itself: no task is left by that."""
-    provider = ScriptedProvider(context_window=40_000)
-    manager = SummarizingContextManager()
-    await manager.set_messages(recording()[:150])
-    await manager.close()
-    budget = 30_000
-    view = await manager.get_messages_for_request(budget, provider)
-    used = await manager.get_token_count() / budget
-    assert 2 / 3 * Config().threshold_share < used < Config().threshold_share
-    assert len(view) == 150
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert provider.calls == 0
-
-
 def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> None:
     """A replay does so between its turns: it takes no time, where a session does."""
 

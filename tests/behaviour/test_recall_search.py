@@ -17,19 +17,6 @@ async def ask(context: SummarizingContextManager, words: str) -> RecallAnswer:
     return await context.recall(RecallQuery(words=words))
 
 
-async def test_a_folded_fact_is_found_by_a_question_before_what_the_view_still_shows():
-    context = session()
-    for row in [FACT, *tool_session(200), user("Is there a deadline for the tracker?")]:
-        await context.add_message(row)
-    view = await context.get_messages_for_request()
-
-    answer = await ask(context, "When is the tracker's deployment deadline?")
-
-    assert len(view) < 400
-    assert answer.messages[0] == 1
-    assert str(FACT["content"]) in answer.text
-
-
 async def test_edits_and_a_cleared_history_are_followed():
     context = session()
     for row in [FACT, *tool_session(5)]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from amplifier_core.llm_errors import RateLimitError
-from amplifier_core.message_models import ChatRequest, ChatResponse
+from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
 from context_summarize import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
@@ -35,79 +33,31 @@ def manager(recorder: Recorder | None = None, clock: Clock | None = None, **more
 
 
 class Billing(ScriptedProvider):
-    """Writes a bill for every answer: what it read and wrote, and what it costs, where `price` says so."""
+    """Writes a bill for every answer: what it read and wrote, and what it costs. Every third answer is no summary."""
 
-    def __init__(self, price: Callable[[int], Any] = lambda _: None, **more: Any) -> None:
-        super().__init__(**{"then": self._billed, **more})
-        self.price = price
-        self.bills: list[tuple[int, int]] = []
-        self.texts: list[str] = []
-        """Answered before summaries are."""
+    def __init__(self) -> None:
+        super().__init__(then=self._billed)
+        self.bills: list[Usage] = []
 
     def _billed(self, request: ChatRequest) -> ChatResponse:
-        response = text_response(self.texts.pop(0) if self.texts else answer(request), request)
+        response = text_response(answer(request) if (len(self.bills) + 1) % 3 else "", request)
         assert response.usage is not None
-        self.bills.append((response.usage.input_tokens, response.usage.output_tokens))
-        response.usage.cost_usd = self.price(len(self.bills))
+        response.usage.cost_usd = Decimal("0.1") + len(self.bills) * Decimal("0.0000001")
+        self.bills.append(response.usage)
         return response
 
 
-def assert_billed(told: Statistics, provider: Billing) -> None:
-    assert told.input_tokens == sum(read for read, _ in provider.bills) > 0
-    assert told.output_tokens == sum(wrote for _, wrote in provider.bills) > 0
-
-
-async def told_after(provider: Any, **more: Any) -> tuple[Statistics, Recorder]:
-    """The statistics of a session with one compaction."""
-    made = manager(recorder := Recorder(), **more)
+async def test_calls_tokens_and_cost_are_those_of_all_bills() -> None:
+    """Of segments, merges and refused answers; amounts are added exactly, as decimals."""
+    made, provider = manager(), Billing()
     await made.set_messages(tool_session(12))
     await made.get_messages_for_request(900, provider)
     told = await made.statistics()
-    await made.close()
-    return told, recorder
-
-
-class TestCalls:
-    async def test_calls_and_tokens_are_those_that_the_provider_told(self) -> None:
-        """Of segments and merges."""
-        provider = Billing()
-        told, _ = await told_after(provider)
-        assert (told.calls, told.failed) == (provider.calls, 0)
-        assert provider.calls > 1
-        assert_billed(told, provider)
-
-    async def test_calls_that_fail_are_calls(self) -> None:
-        """Those that were retried, and those that came to nothing in the end."""
-        provider = ScriptedProvider([RateLimitError("slow down")] * 2, then=answer)
-        told, _ = await told_after(provider)
-        assert (told.calls, told.failed) == (provider.calls, 0)
-        provider = ScriptedProvider(then=RateLimitError("slow down"))
-        told, recorder = await told_after(provider)
-        assert told.calls == provider.calls > 0
-        failures = [data for data in recorder.of("context-summarize:failure") if data["attempts"]]
-        assert told.failed == len(failures) > 0
-        assert (told.input_tokens, told.output_tokens, told.cost_usd) == (0, 0, None)
-
-    async def test_an_answer_that_is_refused_is_paid_for_all_the_same(self) -> None:
-        """Also when nothing came of its key."""
-        provider = Billing(lambda _: Decimal("0.25"))
-        provider.texts = [""] * 1_000
-        told, _ = await told_after(provider)
-        assert told.summaries == told.fallbacks > 0
-        assert told.calls == len(provider.bills) > 0
-        assert told.input_tokens == sum(read for read, _ in provider.bills)
-        assert Decimal(told.cost_usd or 0) == Decimal("0.25") * len(provider.bills)
-
-
-class TestCost:
-    async def test_amounts_are_added_exactly(self) -> None:
-        """As decimals: a tenth ten times is one."""
-        provider = Billing(lambda number: Decimal("0.1") + number * Decimal("0.0000001"))
-        told, _ = await told_after(provider)
-        calls = provider.calls
-        assert calls > 2
-        assert told.cost_usd is not None
-        assert Decimal(told.cost_usd) == calls * Decimal("0.1") + calls * (calls + 1) // 2 * Decimal("0.0000001")
+    assert told.calls == len(provider.bills) > 3
+    assert told.failed == told.fallbacks
+    assert told.input_tokens == sum(bill.input_tokens for bill in provider.bills) > 0
+    assert told.output_tokens == sum(bill.output_tokens for bill in provider.bills) > 0
+    assert Decimal(told.cost_usd or 0) == sum(bill.cost_usd or 0 for bill in provider.bills)
 
 
 class TestWaiting:

@@ -94,18 +94,6 @@ class TestPreview:
 
 
 class TestShouldCompact:
-    async def test_it_is_true_from_the_threshold_on_until_a_compaction_is_made(self) -> None:
-        """Loops that ask it call `compact()` then; a second compaction would free nothing."""
-        asked = provider()
-        manager = await fed(3)
-        await manager.get_messages_for_request(BUDGET, asked)
-        assert not await manager.should_compact()
-        for row in tool_session(8, size=600, start=3):
-            await manager.add_message(row)
-        assert await manager.should_compact()
-        assert await manager.compact() > 0
-        assert not await manager.should_compact()
-
     async def test_it_starts_nothing(self) -> None:
         """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
         asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import pytest
+
+from benchmarks.tokens import said
+from benchmarks.words import NAME, identifiers, places
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import read_session, row_text
+from context_summarize.replay import open_recording, replay, row_text
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import loaded_counter
 from tests.support.pages import PAGES, blocks, prose
 from tests.support.paths import ROOT
 
-RECORDING = read_session(ROOT / "examples" / "airline-desk.jsonl")
+RECORDING = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
 README, START = (next(page for page in PAGES if page.name == name) for name in ("README.md", "start.md"))
 
 
@@ -51,6 +55,26 @@ async def test_the_page_shows_a_request_before_and_after_a_compaction() -> None:
         _shows(rows, block)
     assert f"{len(before)} rows" in prose(START)
     assert f"{len(after)} rows" in prose(START)
+
+
+@pytest.mark.ci
+async def test_the_readme_says_what_the_demo_keeps() -> None:
+    """Shares of the identifiers that its last request holds, how often it is compacted, and the size of its history."""
+    provider = OfflineProvider((await loaded_counter()).count, context_window=40_000, max_output_tokens=4_000)
+    played = await replay(RECORDING, provider)
+    shown = "\n".join(map(said, played.last_view))
+    page = README.read_text("utf-8")
+    for role, told in (
+        ("user", r"(\d+) % of those that the\s+user"),
+        ("assistant user tool", r"(\d+) % of all identifiers"),
+    ):
+        rows = [row for row in RECORDING if row["role"] in role]
+        found = {name for row in rows for name, kind in identifiers(said(row)).items() if kind != NAME}
+        held = round(100 * sum(bool(places(shown, name)) for name in found) / len(found))
+        assert re.findall(told, page) == [str(held)]
+    times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]
+    assert f"grows to {played.history_tokens:,} tokens" in page
+    assert f"each of {times} compactions" in page
 
 
 async def test_the_readme_shows_the_notes_beside_its_summary() -> None:

@@ -15,7 +15,6 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
-from context_summarize.session.host_face import HostFace
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.support.pages import blocks, named, table
@@ -93,10 +92,10 @@ def test_the_page_for_hosts_has_every_field_of(value):
 
 
 def test_the_page_for_hosts_has_every_method():
-    """All but those that `mount()` itself connects to hooks and to the end of a wait."""
-    names = {name for name in vars(SummarizingContextManager) | vars(HostFace) if not name.startswith("_")}
+    """All but those that the module itself connects to hooks, to the end of a wait, and to that of a session."""
+    names = {name for name in vars(SummarizingContextManager) if not name.startswith("_")}
     told = {name for name in re.findall(r"`([a-z_]+)[`(]", _section("Methods")) if name in names}
-    assert names - told == {"conversation", "observe_response", "prepare", "stop_waiting"}
+    assert names - told == {"conversation", "finish", "observe_response", "prepare", "stop_waiting"}
 
 
 async def test_the_page_for_hosts_has_every_capability(monkeypatch):

@@ -6,13 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 from amplifier_core.validation.behavioral import ToolBehaviorTests
 from amplifier_core.validation.structural import ToolStructuralTests
 
 import amplifier_module_tool_context_recall
-from amplifier_module_tool_context_recall import mount
-from context_summarize.recall.tools import RecallTool
 from tests.support.session import Host
 from tests.support.views import nodes
 
@@ -37,16 +34,6 @@ class TestStructure(ToolStructuralTests):
     """Amplifier's structural suite for tool modules."""
 
 
-async def test_the_module_mounts_the_tool_and_nothing_else():
-    coordinator = MockCoordinator()
-
-    await mount(coordinator, None)
-
-    assert [entry["mount_point"] for entry in coordinator.mount_history] == ["tools"]
-    assert isinstance(coordinator.get("tools")["recall"], RecallTool)
-    assert amplifier_module_tool_context_recall.__amplifier_module_type__ == "tool"
-
-
 async def test_a_session_loads_it_by_its_name_beside_the_context(monkeypatch):
     """Tools are mounted after the context; it is asked through the coordinator at each call, and the frames name it."""
     host = Host(monkeypatch, {"segment_tokens": 512, "keep_recent": 6, "prefetch": False})
@@ -62,7 +49,7 @@ async def test_a_session_loads_it_by_its_name_beside_the_context(monkeypatch):
     await host.talk(18)
     summaries = nodes(host.loop.views[-1])
     assert summaries
-    assert all("recall(summary=" in row["content"] for row in summaries)
+    assert all("recall(messages=" in row["content"] for row in summaries)
     assert (await tools["recall"].execute({"messages": "1"})).success
     await host.end()
     await asyncio.sleep(0.2)  # the kernel's own thread can crash when the interpreter ends right after a session

@@ -37,6 +37,8 @@ OTHERS = {
     "rate, Anthropic": "This request would exceed your organization's rate limit of 40,000 input tokens per minute.",
     "output": "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
     "down": "Connection error.",
+    "late": "Your request took too long to process. Please try again.",
+    "one field": "Invalid 'input[3].call_id': string too long. Expected a string with maximum length 64, but got 83.",
 }
 
 
@@ -90,15 +92,20 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-async def test_a_helper_that_is_refused_while_the_host_waits_for_its_answer_binds_nothing(host: Host) -> None:
+@pytest.mark.parametrize("has_usage", [True, False])
+@pytest.mark.parametrize("is_before", [True, False])
+async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothing(
+    host: Host, has_usage: bool, is_before: bool
+) -> None:
     host.provider.most = None
     await host.talk(3)
     rows = await host.context.get_messages_for_request(provider=host.provider)
-    hooks = host.session.coordinator.hooks
     told = {"provider": "scripted", "model": "scripted-1"}
-    await hooks.emit("llm:response", {**told, "status": "error", "error": REFUSALS["OpenAI"]})
     figures = {"input_tokens": sum(len(str(row["content"])) for row in rows) // 4, "output_tokens": 5}
-    await hooks.emit("llm:response", {**told, "status": "ok", "usage": figures})
+    refused = {**told, "status": "error", "error": REFUSALS["OpenAI"]}
+    answered = {**told, "status": "ok", "usage": figures if has_usage else None}
+    for data in (refused, answered) if is_before else (answered, refused):
+        await host.session.coordinator.hooks.emit("llm:response", data)
     await host.talk(1)
 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500

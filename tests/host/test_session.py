@@ -10,8 +10,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -21,7 +23,9 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import tool_session, user
+from tests.support.bare_host import bare_host
 from tests.support.session import SUMMARY, Host, is_summary_request
+from tests.support.views import untimed
 
 ROOT = Path(__file__).parents[2]
 SOURCE_FILES = (
@@ -63,7 +67,7 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     await host.talk(60)
 
     assert len(host.tool.orders) == 60
-    assert await host.context.get_messages() == host.loop.added
+    assert untimed(await host.context.get_messages()) == host.loop.added
     assert len(host.loop.added) == 240
     assert host.loop.problems == []
     for view in host.loop.views:
@@ -76,6 +80,9 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     for told, compaction in zip(post, made, strict=True):
         assert told["tokens_saved"] == compaction["before_tokens"] - compaction["after_tokens"] > 0
         assert told["fallbacks"] == 0
+        assert told["values_kept"] + told["values_lost"] > 0
+        assert len(told["values_lost_examples"]) == min(3, told["values_lost"])
+        assert all(value in str(host.loop.added) for value in told["values_lost_examples"])
         assert compaction["after_tokens"] < 0.5 * BUDGET == 0.5 * compaction["budget"]
     assert {(data["reason"], data["usage"] >= 0.65) for data in pre} == {("threshold", True)}
     assert {data["attempts"] for data in host.seen("context-summarize:summary")} == {1}
@@ -148,7 +155,7 @@ async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(
 
     assert len(host.tool.orders) == 30
     assert host.provider.gone_wrong > 0
-    assert await host.context.get_messages() == host.loop.added
+    assert untimed(await host.context.get_messages()) == host.loop.added
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {"auth"}
     assert host.seen("context-summarize:summary") == host.seen("context-summarize:over_budget") == []
@@ -156,6 +163,73 @@ async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(
     assert await host.context.get_token_count() <= BUDGET
     await host.end()
     assert own_tasks() == set()
+
+
+async def test_rows_carry_their_time_and_a_saved_session_keeps_it(monkeypatch):
+    """`metadata.timestamp`, as the command line saves and replays it; requests, sizes and summaries do not know it."""
+    began = datetime.now(UTC)
+    host = await Host(monkeypatch, SMALL).start()
+    await host.talk(12)
+    saved = await host.context.get_messages()
+    times = [row["metadata"]["timestamp"] for row in saved]
+
+    assert began - timedelta(milliseconds=1) <= datetime.fromisoformat(times[0])
+    assert times == sorted(times)
+    assert datetime.fromisoformat(times[-1]) <= datetime.now(UTC)
+    assert not any("timestamp" in (row.get("metadata") or {}) for view in host.loop.views for row in view)
+    await host.end()
+
+    resumed = await Host(monkeypatch, SMALL).start()
+    await resumed.context.set_messages(saved)
+    assert await resumed.context.get_messages() == saved
+    await resumed.context.get_messages_for_request(provider=resumed.provider)
+    assert (await resumed.context.statistics()).from_cache > 0, "the summaries are found all the same"
+    await resumed.context.set_messages([*untimed(saved[:8]), user("In between."), *untimed(saved[8:])])
+    kept = [row["metadata"]["timestamp"] for row in await resumed.context.get_messages()]
+    assert [*kept[:8], *kept[9:]] == times, "a repair of the host's changes no time"
+    assert kept[8] > times[-1]
+    await resumed.end()
+
+
+def instruction(text: str, role: str = "system", disposition: str = "delivered") -> dict[str, Any]:
+    """context-simple (its instructions.py, version 1): fixed between the messages, and saved with them."""
+    marks = {"version": 1, "source": "modes", "binding": "fixed", "disposition": disposition}
+    return {"role": role, "content": text, "metadata": {"amplifier:instruction": marks}}
+
+
+async def test_a_checkpoint_of_a_newer_host_is_taken_with_its_instructions_and_origins(monkeypatch):
+    """Instructions stand in requests while they are in force, and nobody's words are taken for the user's."""
+    host = await Host(monkeypatch, SMALL).start()
+    await host.context.set_system_prompt_factory(AsyncMock(return_value="You are the clerk of an order desk."))
+    made_up = {"amplifier:input": {"version": 1, "input_id": "i", "message_id": "i", "origin": "synthetic"}}
+    saved = [
+        *tool_session(2, size=600),
+        instruction("Mode: read only."),
+        instruction("Always use feet, says a mode.", "user"),
+        instruction("Mode: you may write.", disposition="retired"),
+        {**user("From now on always count in dozens."), "metadata": made_up},
+        {**user("Reminded."), "metadata": {"ephemeral": True, "persisted": True}},
+        {**user("From now on always answer in French."), "metadata": {"timestamp": "2026-11-01T10:00:00.000+00:00"}},
+        *tool_session(14, size=600, start=2),
+    ]
+    await host.context.restore_host_checkpoint(saved)
+    assert untimed(await host.context.get_messages()) == untimed(saved)
+
+    view = await host.context.get_messages_for_request(provider=host.provider)
+    assert len(host.seen("context:compaction")) == 1
+    asked = "".join(str(request.messages) for request in host.provider.summary_requests)
+    shown = [row["content"] for row in view]
+    told = "".join(row["content"] for row in view if "notes" in (row.get("metadata") or {}))
+    assert "says a mode" not in asked + told
+    assert "Mode: " not in asked
+    assert "Mode: you may write." not in shown
+    assert "Mode: read only." in shown
+    assert "Always use feet, says a mode." in shown
+    assert "Reminded." in asked
+    assert "French" in told
+    assert "dozens" in asked
+    assert "dozens" not in told
+    await host.end()
 
 
 async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
@@ -230,7 +304,7 @@ async def test_a_checkout_as_source_is_validated_and_mounted(monkeypatch, caplog
     assert tried == [{"mock": True, "config": settings}, {"mock": False, "config": settings}]
     assert isinstance(host.context, SummarizingContextManager)
     assert len(host.seen("context:post_compact")) > 0
-    assert await host.context.get_messages() == host.loop.added
+    assert untimed(await host.context.get_messages()) == host.loop.added
     assert ["'nobody' is not mounted" in record.getMessage() for record in caplog.records] == [True]
     await host.end()
 
@@ -245,14 +319,14 @@ async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(monkey
             await host.start(FileResolver() if source else None)
 
 
-def run_python(script: str, tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def run_python(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
     (tmp_path / "script.py").write_text(textwrap.dedent(script), "utf-8")
     empty = tmp_path / "empty"
     empty.mkdir()
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
     done = subprocess.run(
-        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py"), *args],
+        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py")],
         cwd=empty,
         env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
         capture_output=True,
@@ -274,57 +348,13 @@ def test_a_second_checkout_is_used_as_it_stands(tmp_path):
         else:
             shutil.copy(source, checkout / name)
     shutil.copytree(ROOT / "prompts" / "default", checkout / "prompts" / "of-the-copy")
-    script = """
-        import asyncio, sys, types
-        from pathlib import Path
-        from amplifier_core import AmplifierSession
-        from amplifier_core.module_sources import ModuleNotFoundError
 
-        checkout = Path(sys.argv[1])
-
-        class Resolver:
-            def resolve(self, module_id, source_hint=None, profile_hint=None):
-                if source_hint is None:
-                    raise ModuleNotFoundError(module_id)
-                return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
-
-        class Loop:
-            async def execute(self, prompt, context, **parts):
-                await context.add_message({"role": "user", "content": prompt})
-                return str(len(await context.get_messages_for_request()))
-
-        class Provider:
-            name = "none"
-
-        def install(module_id, point, part):
-            async def mount(coordinator, config):
-                await coordinator.mount(point, part, name=None if point == "orchestrator" else part.name)
-
-            name = f"amplifier_module_{module_id}"
-            sys.modules[name] = types.SimpleNamespace(mount=mount)
-
-        install("loop", "orchestrator", Loop())
-        install("provider", "providers", Provider())
-
-        async def main():
-            config = {"prompts": "of-the-copy"}
-            context = {"module": "context-summarize", "source": f"file://{checkout}", "config": config}
-            parts = {"orchestrator": {"module": "loop"}, "context": context}
-            session = AmplifierSession({"session": parts, "providers": [{"module": "provider"}]})
-            await session.coordinator.mount("module-source-resolver", Resolver())
-            async with session:
-                print("rows", await session.execute("hello"))
-            import context_summarize
-            assert Path(context_summarize.__file__).is_relative_to(checkout)
-            await asyncio.sleep(0.2)
-
-        asyncio.run(main())
-    """
-
-    done = run_python(script, tmp_path, str(checkout))
+    done = run_python(bare_host(source=f"file://{checkout}", config={"prompts": "of-the-copy"}), tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["rows", "1"]
+    view, used = done.stdout.splitlines()
+    assert view == "[{'role': 'user', 'content': 'hello'}]"
+    assert Path(used).is_relative_to(checkout)
 
 
 # --- mount() ---------------------------------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ DESIGNED_EVENTS = {
     "context:pre_compact",
     "context:post_compact",
     "context:compaction",
+    "provider:resolve",
+    "provider:request",
     "context-summarize:summary",
     "context-summarize:failure",
     "context-summarize:over_budget",

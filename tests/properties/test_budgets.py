@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_summarize.config import Config
-from context_summarize.session.host import request_budget
+from context_summarize.session.windows import request_budget
 
 TOKENS = st.one_of(st.integers(1, 20_000), st.integers(1, 2_000_000))
 MAYBE = st.one_of(st.none(), TOKENS)

@@ -13,6 +13,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, user
 from tests.support.effort import EXAMPLES
+from tests.support.views import untimed
 
 THINGS = ("emojis", "tables", "footnotes", "acronyms", "adverbs", "headings")
 BUDGET = 8_000
@@ -51,7 +52,7 @@ def test_what_was_said_once_stands_in_every_later_view(
                 await manager.add_message(assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30))
                 await manager.add_message(user(f"Please look at part {at}-{turn}."))
             if resumes[at]:
-                rows = await manager.get_messages()
+                rows = untimed(await manager.get_messages())
                 await manager.close()
                 manager = SummarizingContextManager(store=store, summary_share=0.15)
                 await manager.set_messages(rows)

@@ -43,7 +43,7 @@ def test_notes_of_any_history_are_written_within_their_room(
     rows = [RenderedRow(at, role, None, text) for at, (role, text) in enumerate(given_rows, 1)]
     for row in rows:
         notes.read([row])
-    notes.mention(summary)
+    notes.values.mention(summary)
     notes.verify(summary.split("\n"), [(row.number, row.said) for row in rows if row.role == "user"])
     text = notes.written(room, summary, 100, ["a job"], goes_on=goes_on)
 

@@ -39,23 +39,6 @@ class Gated(ScriptedProvider):
         return await super().complete(request, **kwargs)
 
 
-class Down(ScriptedProvider):
-    """Fails with this error until it is mended."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(then=self._say)
-        self._error: Exception | None = error
-
-    def mend(self) -> None:
-        """From now on it answers."""
-        self._error = None
-
-    def _say(self, request: ChatRequest) -> str:
-        if self._error is not None:
-            raise self._error
-        return answer(request)
-
-
 def shortened(request: ChatRequest) -> str:
     """A summary of about the length that was asked for: words of the transcript, none twice."""
     asked = re.search(r"at most (\d+) words", str(request.messages[0].content))

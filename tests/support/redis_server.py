@@ -75,11 +75,6 @@ class RedisServer:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
-    def thaw(self) -> None:
-        """It goes on where it was."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
 
 @contextmanager
 def redis_server(folder: Path, *, password: str | None = None, started: bool = True) -> Iterator[RedisServer]:

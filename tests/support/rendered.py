@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from context_summarize.core.groups import Group
-from context_summarize.core.rendering import render_group
+from context_summarize.core.groups import Group, render_group
 from context_summarize.messages.rows import Row
 from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow

@@ -9,8 +9,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import Outbox
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores.memory import MemoryStore, SummaryStore
 from context_summarize.summaries.prompts import PromptSet, load_prompts
 from context_summarize.summaries.services import Services, Statistics
 

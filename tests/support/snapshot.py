@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize import SummarizingContextManager
+from context_summarize.core.groups import render_group
 from context_summarize.core.nodes import Node, Summary, with_children
-from context_summarize.core.rendering import render_group
 from context_summarize.session.conversation import Conversation
 from context_summarize.transcript.rows import RenderedRow
 
@@ -39,7 +39,7 @@ class Snapshot:
 
 async def snapshot(manager: SummarizingContextManager) -> Snapshot:
     """The tree behind the view; texts of merged summaries are looked up in the store."""
-    chat, store = manager.conversation, manager._services.store  # noqa: SLF001 - nothing else tells of the store
+    chat, store = manager.conversation, manager._current.services.store  # noqa: SLF001 - nothing else tells of the store
     below = [child.key for node in chat.view.nodes for child in with_children(node.children)]
     texts = await store.get(list(dict.fromkeys(below)))
     texts |= {item.node.key: item.summary for item in chat.view.shown}

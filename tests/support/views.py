@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from context_summarize.testing import JsonRow, measure
 
 
@@ -20,3 +22,16 @@ def notes(view: list[JsonRow]) -> JsonRow | None:
     found = [row for row in view if "notes" in (row.get("metadata") or {})]
     assert len(found) <= 1
     return found[0] if found else None
+
+
+def untimed(rows: Iterable[JsonRow]) -> list[JsonRow]:
+    """Rows as they were added: without the time, which a context adds, and without empty marks."""
+    return [_untimed(row) for row in rows]
+
+
+def _untimed(row: JsonRow) -> JsonRow:
+    marks = row.get("metadata")
+    if marks and not isinstance(marks, dict):
+        return row
+    left = {key: value for key, value in (marks or {}).items() if key != "timestamp"}
+    return {**{key: value for key, value in row.items() if key != "metadata"}, **({"metadata": left} if left else {})}

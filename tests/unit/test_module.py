@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, TemplateError, mount, on_session_ready
-from context_summarize.testing import ScriptedProvider
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "cache": "memory"}
 
@@ -54,29 +51,8 @@ class TestMount:
             await mount(coordinator, {"prompts": str(tmp_path)})
         assert coordinator.mount_history == []
 
-    @pytest.mark.parametrize("config", [None, {}, SETTINGS, {"protected_recent": 0.3}])
-    async def test_it_mounts_a_manager_and_returns_a_cleanup(self, config: Any) -> None:
-        """At the mount point "context"; nothing and None are the defaults."""
-        coordinator, manager, cleanup = await mounted(config)
-        assert [entry["mount_point"] for entry in coordinator.mount_history] == ["context"]
-        assert await manager.get_messages_for_request() == []
-        assert not callable(manager), "the host would call it"
-        assert asyncio.iscoroutinefunction(cleanup)
-        await cleanup()
-
 
 class TestSessionReady:
-    async def test_a_summary_provider_that_is_not_mounted_is_said_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        """With the names of those that are; the session's own provider is used."""
-        coordinator, _, cleanup = await mounted({**SETTINGS, "summary_provider": "smal"})
-        await coordinator.mount("providers", ScriptedProvider(), name="small")
-        with caplog.at_level(logging.ERROR):
-            await on_session_ready(coordinator)
-            await on_session_ready(coordinator)
-        [record] = caplog.records
-        assert "'smal' is not mounted (mounted: small)" in record.getMessage()
-        await cleanup()
-
     async def test_another_context_module_is_left_alone(self) -> None:
         """A session may have mounted one in our place."""
         coordinator = MockCoordinator()

@@ -1,4 +1,4 @@
-"""`inspect`: what a recording holds, how it is cut, what the cache knows of it; nothing is replayed."""
+"""`inspect`: what a recording holds; nothing is replayed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from context_summarize.testing import assistant, call, result, user
-from tests.support.cli import EXAMPLE, NARROW, plain_terminal, recorded, refusal, store  # noqa: F401
+from tests.support.cli import EXAMPLE, plain_terminal, store  # noqa: F401
 from tests.support.cli import call as run
 
 
@@ -19,41 +19,19 @@ def inspected(*arguments: object) -> dict[str, Any]:
     return data
 
 
-def test_the_example_is_told_by_roles_largest_rows_and_segments() -> None:
-    """The parts add up; segments stand without a gap, and are those that a replay summarises."""
+def test_the_example_is_told_by_roles_and_largest_rows() -> None:
+    """The parts add up."""
     data = inspected(EXAMPLE)
 
     assert data.keys() == {
-        *("file", "rows", "messages", "tokens", "segment_tokens", "unanswered_calls", "orphan_results"),
-        *("roles", "largest", "segments"),
+        *("file", "rows", "messages", "tokens", "unanswered_calls", "orphan_results", "roles", "largest"),
     }
     assert (data["file"], data["rows"], data["messages"], data["tokens"]) == (EXAMPLE.name, 1_335, 1_334, 120_073)
     assert sum(role["rows"] for role in data["roles"]) == data["rows"]
     assert sum(role["tokens"] for role in data["roles"]) == data["tokens"]
     assert data["largest"][0] == {"message": 189, "tokens": 2_408, "role": "tool", "tool": "search_onestop_flight"}
     assert {"message": "", "tokens": 1_251, "role": "system", "tool": ""} in data["largest"], "the host's, unnumbered"
-    assert data["segments"][0]["first"] == 1
-    assert all(
-        one["last"] + 1 == two["first"] for one, two in zip(data["segments"], data["segments"][1:], strict=False)
-    )
-    sizes = [segment["tokens"] for segment in data["segments"]]
-    assert data["tokens"] - sum(sizes) < 2 * data["segment_tokens"]
     assert (data["unanswered_calls"], data["orphan_results"]) == ([], 0)
-
-
-def test_segments_whose_summaries_the_cache_holds_are_marked(tmp_path: Path) -> None:
-    """By the key under which a session looks for them; looking changes nothing."""
-    session, cache = recorded(tmp_path), tmp_path / "kept.sqlite3"
-    options = [*NARROW, "--config", f"cache={cache}"]
-    before = inspected(session, *options)["segments"]
-    assert {segment["stored"] for segment in before} == {"no"}
-    assert not cache.exists()
-
-    assert run("replay", session, *options).exit_code == 0
-
-    after = inspected(session, *options)["segments"]
-    assert [segment["stored"] for segment in after].count("yes") >= len(after) - 2
-    assert [segment["key"] for segment in after] == [segment["key"] for segment in before]
 
 
 def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:

@@ -5,19 +5,12 @@ from __future__ import annotations
 import json
 
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import assistant, call, hook, result, tool_session, user
-from context_summarize.tokens.measure import measure
+from context_summarize.testing import assistant, call, hook, result, user
 
 SYSTEM = {"role": "system", "content": "be kind"}
-
-
-def count(text: str) -> int:
-    """A token is a word."""
-    return len(text.split())
 
 
 def history_of(rows: list[JsonRow]) -> History:
@@ -56,43 +49,6 @@ MIXED: list[JsonRow] = [
 """History rows 0 … 9; rendered groups: [1], [3, 6), [8], [9]."""
 
 
-class TestCounting:
-    def test_a_row_is_counted_once(self) -> None:
-        """Whoever asks again finds the figure."""
-        history = history_of(MIXED)
-        assert set(history.tokens) == {-1}
-        assert [history.count_row(at, count) for at in range(5)] == [measure(row, count) for row in MIXED[:5]]
-        assert [history.count_row(at, lambda _: 99) for at in range(5)] == list(history.tokens[:5])
-        assert list(history.tokens[5:]) == [-1] * 5
-
-
-class TestNumbers:
-    def test_groups_are_the_smallest_runs_that_may_not_be_cut(self) -> None:
-        """Call, result and what stands between are one; the others stand alone."""
-        history = history_of(MIXED)
-        assert [(group.start, group.end) for group in history.groups] == [
-            (0, 1),
-            (1, 2),
-            (2, 3),
-            (3, 6),
-            (6, 7),
-            (7, 8),
-            (8, 9),
-            (9, 10),
-        ]
-        assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
-        assert list(history.users) == [0, 3]
-        assert list(history.pins) == [0, 5]
-
-    def test_message_range_counts_rendered_rows_from_one(self) -> None:
-        """System, developer and hook rows have no number."""
-        history = history_of(MIXED)
-        assert history.message_range(0, 1) == (1, 1)
-        assert history.message_range(0, 2) == (1, 3)
-        assert history.message_range(1, 3) == (2, 4)
-        assert history.message_range(0, 4) == (1, 5)
-
-
 def test_rows_are_numbered_as_hosts_save_them() -> None:
     """Hook and system rows have no number, within groups too, and move none; nor has a row of an open call."""
     history, other = history_of([*MIXED, call("open", "lookup")]), history_of(saved(MIXED))
@@ -103,12 +59,6 @@ def test_rows_are_numbered_as_hosts_save_them() -> None:
 
 
 class TestRunningHashes:
-    def test_there_is_one_hash_for_each_rendered_group(self) -> None:
-        """Each covers all before it."""
-        hashes = history_of(MIXED).running_hashes("seed", 4)
-        assert len(set(hashes)) == 4
-        assert history_of(MIXED[:4] + MIXED[5:6]).running_hashes("seed", 2) == hashes[:2]
-
     def test_what_hosts_drop_or_add_does_not_count(self) -> None:
         """A saved and read history is the same conversation."""
         whole = history_of(MIXED).running_hashes("s", 4)
@@ -118,36 +68,3 @@ class TestRunningHashes:
         marked = [{**row, "metadata": {**(row.get("metadata") or {}), "x": 1}} for row in MIXED]
         for rows in (saved(MIXED), blocks, marked):
             assert history_of(rows).running_hashes("s", 4) == whole
-
-    def test_the_seed_counts(self) -> None:
-        """Records of other settings are not found."""
-        history = history_of(MIXED)
-        assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
-
-
-def cut(rows: list[JsonRow], sizes: tuple[int, int] | None = None, first_group: int = 0) -> NodeBuilder:
-    """A history cut into segments of these sizes; none without."""
-    builder = NodeBuilder(history_of(rows), "s", "m", None)
-    if sizes:
-        builder.start(*sizes, first_group)
-        builder.advance()
-    return builder
-
-
-class TestNodes:
-    def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
-        """Sizes derived anew do not move what is summarised already."""
-        builder = cut(tool_session(12), (128, 32), first_group=6)
-        assert builder.leaves[0].first_group == 6
-        assert builder.segment_sizes == (128, 32)
-
-    def test_a_rest_needs_sizes_and_more_than_it_would_write(self) -> None:
-        """No summary where it would not be smaller."""
-        builder = cut([*tool_session(4), user("short"), assistant("too")], (128, 48))
-        groups = len(builder.history.rendered)
-        assert builder.remainder(groups - 2, groups) is None
-        assert builder.remainder(2, 2) is None
-        assert cut(tool_session(4)).remainder(0, 4) is None
-        node = builder.remainder(0, 6)
-        assert node is not None
-        assert (node.level, node.first_group, node.end_group, node.children) == (0, 0, 6, ())

@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.frames import as_lines, show_node
+from context_summarize.core.draft import PlanInput
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
-from context_summarize.core.shown_groups import ShownGroups
-from context_summarize.core.view import View
-from context_summarize.core.view_size import PlanInput
+from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.reader import Notes
 from context_summarize.testing import assistant, call, calls, hook, result, user
+from context_summarize.tokens.measure import measure
 
 SUMMARY_WORDS = 40
 FRAME_WORDS = 10
@@ -57,7 +58,7 @@ class Scene:
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
         self.builder.start(segment_tokens, SUMMARY_WORDS, 0)
         self.groups = ShownGroups(self.history, count, hides_system=factory)
-        self.log = NotesLog(self.builder, None, count, tools={}, signs=(), heading="")
+        self.log = NotesLog(self.builder, None, Notes(count, {}, ()), "")
         self.pins: tuple[int, ...] = ()
         self.add(*rows)
         self.state = ViewState()
@@ -127,8 +128,7 @@ class Scene:
 
     def after(self, plan: Plan) -> ViewState:
         shown = [self.known[node] for node in plan.view.nodes]
-        rows = as_lines(self.history, shown, plan.view.lines, count)
-        return replace(plan.view, shown=rows, notes=self.notes(plan, shown))
+        return replace(plan.view, shown=tuple(shown), notes=self.notes(plan, shown))
 
     def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
         """As a compaction does."""
@@ -158,7 +158,7 @@ def test_the_oldest_segments_are_summarised_until_the_target_is_reached() -> Non
     one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
     assert one_less.view.frontier == plan.view.frontier
     assert scene.settled(share=1.0, target=0.5).view.frontier < plan.view.frontier
-    assert (plan.level, plan.view.lines, plan.view.shortened, plan.fits) == (1, 0, {}, True)
+    assert (plan.level, plan.view.shortened, plan.fits) == (1, {}, True)
 
 
 @pytest.mark.parametrize("keep", [0, 1, 7, 33, 40])
@@ -168,40 +168,6 @@ def test_the_newest_rows_are_never_summarised(keep: int) -> None:
     plan = scene.settled()
     assert plan.view.frontier_row <= 40 - max(keep, 1)
     assert plan.view.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
-
-
-def test_a_tool_group_at_the_edge_of_keep_recent_stays_whole() -> None:
-    scene = Scene([*talk(6), *looked_up("a", 300), user(words(20))], keep_recent=2)
-    assert scene.settled("manual").view.frontier_row <= 12
-
-
-def test_rows_of_hooks_after_the_last_summarised_row_go_with_it() -> None:
-    """As far as keep_recent allows."""
-    rows = talk(6)
-    scene = Scene([*rows[:-2], hook("n1"), hook("n2"), *rows[-2:]], keep_recent=2)
-    assert scene.settled("manual").view.frontier_row == 12
-    assert scene.settled("manual", keep_recent=3).view.frontier_row == 11
-
-
-def test_an_empty_history_gives_an_empty_plan() -> None:
-    """compact() may be called at any time."""
-    view = Scene([]).settled("manual").view
-    assert (view.nodes, view.frontier, view.frontier_row, view.newest_user) == ((), 0, 0, None)
-
-
-def test_the_estimate_of_an_unknown_summary_is_more_than_it_takes() -> None:
-    """The first plan is careful, the last exact."""
-    scene = Scene(talk(20))
-    first = scene.plan(share=1.0)
-    assert first.missing
-    assert set(first.missing) <= set(first.view.nodes)
-    assert scene.settled(share=1.0).tokens_after < first.tokens_after
-
-
-def test_the_newest_user_message_is_chosen_anew() -> None:
-    """It is pinned when it lies before the frontier."""
-    view = Scene([*talk(3), *(row for at in range(9) for row in looked_up(f"c{at}", 200))]).settled().view
-    assert view.newest_user == 4 < view.frontier
 
 
 def test_compact_summarises_down_to_keep_recent() -> None:
@@ -251,31 +217,6 @@ def test_where_no_run_is_complete_the_lowest_one_is_joined_and_grows() -> None:
     assert first.children == tuple(scene.builder.leaves[:6])
 
 
-def test_the_share_yields_never_the_budget() -> None:
-    """When nothing can be merged any more, the summaries may take more than their share."""
-    plan = Scene(talk(12), target=0.01, share=0.001).settled()
-    assert plan.view.nodes
-    assert plan.fits
-
-
-def test_summaries_are_merged_where_there_is_nothing_to_summarise() -> None:
-    """Their share has become smaller; the row of notes comes out of it."""
-    scene = Scene(talk(20), share=1.0)
-    scene.cross()
-    plan = scene.settled(share=0.05, target=1.0, keep_recent=40)
-    assert (plan.segments, plan.merged, len(plan.view.nodes)) == (0, 1, 1)
-    assert scene.settled(share=0.3, target=1.0, keep_recent=40).merged == 0
-    assert scene.settled(share=0.3, target=1.0, keep_recent=40, notes_room=1_000).merged > 0
-
-
-def test_only_merges_that_no_view_has_shown_are_counted() -> None:
-    scene = Scene(talk(40), own_budget=2_000, fan_in=3)
-    first = scene.cross()
-    merges = sum(1 for node in first.view.nodes if node.children)
-    assert len(first.view.nodes) > first.merged == merges > 1
-    assert scene.settled().merged == 0
-
-
 # --- shortening -----------------------------------------------------------------------------------------------------
 
 
@@ -292,36 +233,6 @@ def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit()
     assert (first.view.shortened, first.view.nodes) == ({3: 50, 7: 50}, ())
     again = scene.settled()
     assert (again.view.shortened, again.freed) == (first.view.shortened, 0)
-
-
-@pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
-def test_critical_results_are_never_cut_to_save_room(mark: JsonRow) -> None:
-    rows = results()
-    rows[2] = {**rows[2], **mark}
-    assert set(Scene(rows, shorten_above=200).settled().view.shortened) == {6}
-
-
-def test_results_are_shortened_before_anything_is_summarised() -> None:
-    """The cheapest tokens to save: when that is enough, nothing is summarised."""
-    plan = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], shorten_above=200).settled()
-    assert (set(plan.view.shortened), plan.view.nodes) == ({9}, ())
-    assert plan.freed > 2_000
-
-
-@pytest.mark.parametrize("more", [0, 1])
-def test_the_newest_results_are_shortened_above_the_threshold_and_not_at_it(more: int) -> None:
-    """Those above the limit, all but that of the last group: the model has not seen it yet."""
-    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
-    scene = Scene(rows, segment_tokens=16_000, shorten_above=300, keep_recent=20)
-    threshold = (scene.view().tokens() - more + 0.5) / 4_000
-    assert [*scene.settled(threshold=threshold).view.shortened] == ([*range(2, 16, 2)] if more else [])
-
-
-def test_no_result_below_the_limit_is_shortened_where_a_view_fits() -> None:
-    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
-    scene = Scene(rows, segment_tokens=16_000, shorten_above=400, keep_recent=2)
-    assert scene.settled(threshold=0.1).view.shortened == {}
-    assert scene.settled("must_fit", own_budget=300).view.shortened
 
 
 def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
@@ -342,22 +253,10 @@ def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
 # --- what must fit: one level after the other, as the budget shrinks ------------------------------------------------
 
 
-def test_the_first_level_is_to_summarise_segments() -> None:
-    plan = Scene(talk(20)).settled("must_fit")
-    assert (plan.level, plan.fits) == (1, True)
-
-
-def test_the_second_level_is_to_summarise_the_remainder() -> None:
-    """Here a segment is so long that none is closed."""
-    plan = Scene(talk(20), segment_tokens=16_000, own_budget=2_000).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier) == (2, True, 0, 36)
-    assert len(plan.view.nodes) == 1
-
-
 def test_the_third_level_is_to_halve_keep_recent_down_to_the_newest_group() -> None:
     """No more often than it takes."""
     plan = Scene(talk(20), keep_recent=20, own_budget=1_400).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier_row) == (3, True, 0, 30)
+    assert (plan.level, plan.fits, plan.view.frontier_row) == (3, True, 30)
     edges = [(node.level, node.end_group) for node in plan.view.nodes]
     assert edges == [(2, 30)], "segments first, then the remainder, merged"
     plan = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420).settled("must_fit")
@@ -368,7 +267,7 @@ def test_the_fourth_level_is_to_shorten_the_longest_rows() -> None:
     """All rows above one length are cut to it; shorter ones stay, and a tenth is left for the next row."""
     rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
     plan = Scene(rows, keep_recent=4, own_budget=600).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines) == (4, True, 0)
+    assert (plan.level, plan.fits, plan.view.is_bare) == (4, True, False)
     assert set(plan.view.shortened) == {18}, "the one long row is enough"
     assert plan.tokens_after <= 0.9 * 600 + 24
     rows = [*talk(8), call("a", text=words(3_000)), result("a", "ok")]
@@ -376,51 +275,16 @@ def test_the_fourth_level_is_to_shorten_the_longest_rows() -> None:
     assert (view.frontier_row, 16 in view.shortened) == (16, True)
 
 
-@pytest.mark.parametrize(("budget", "lines"), [(300, 8), (350, 7), (400, 5)])
-def test_the_last_level_is_one_line_for_the_oldest_summaries(budget: int, lines: int) -> None:
-    """For no more of them than it takes."""
-    scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=budget, share=10.0, fan_in=20)
-    plan = scene.settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines) == (5, True, lines)
-
-
-def test_what_cannot_fit_says_so() -> None:
-    """It is as small as the rules allow."""
-    plan = Scene([*talk(10), user(words(90))], own_budget=20).settled("must_fit")
-    assert (plan.fits, plan.level, plan.view.lines) == (False, 5, len(plan.view.nodes))
-
-
-@pytest.mark.parametrize("role", ["system", "developer"])
-def test_the_hosts_system_rows_are_never_shortened(role: str) -> None:
-    """Half an instruction is worse than none."""
-    scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], own_budget=500)
-    plan = scene.settled("must_fit")
-    assert 0 not in plan.view.shortened
-    assert not plan.fits
-    assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
-
-
-def test_what_the_user_pins_is_shown_whole_again() -> None:
-    scene = Scene([*talk(4), *looked_up("a", 600), *talk(3, 20)], shorten_above=200)
-    assert scene.cross().view.shortened == {9: 50}
-    scene.pins = (8,)
-    assert scene.settled().view.shortened == {}
-    scene = Scene([user("hi"), *looked_up("a", 600), *looked_up("b", 600), *talk(2, 20)], shorten_above=200)
-    scene.pins = (1,)
-    assert scene.settled().view.shortened == {4: 50}
-
-
-def test_critical_rows_are_shortened_only_to_fit() -> None:
-    rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
-    scene = Scene(rows, shorten_above=100, own_budget=6_000)
-    assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).view.shortened
-    assert 12 in scene.settled("must_fit", own_budget=700).view.shortened
-
-
-def test_open_calls_are_never_summarised() -> None:
-    """They stand at the end, shortened where they must be."""
-    plan = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300).settled("must_fit")
-    assert (plan.view.frontier, plan.view.frontier_row, plan.fits) == (20, 20, True)
+def test_the_last_level_is_one_line_for_all_summaries() -> None:
+    """It tells which messages are gone; a view of it has the size that was planned."""
+    scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=400, share=10.0, fan_in=20)
+    plan = scene.cross("must_fit")
+    assert (plan.level, plan.fits, plan.view.is_bare) == (5, True, True)
+    rows = scene.view().rows(None)
+    assert plan.tokens_after == scene.view().tokens() == sum(measure(row, count) for row in rows)
+    [line] = [row for row in rows if "messages" in row.get("metadata", {})]
+    assert line["metadata"]["messages"] == [1, 40]
+    assert scene.settled("must_fit", own_budget=4_000).view.is_bare is False
 
 
 # --- sizes ----------------------------------------------------------------------------------------------------------
@@ -475,14 +339,6 @@ def ready_scene(ready: int, **limits: Any) -> Scene:
     return scene
 
 
-def test_a_compaction_for_a_cold_cache_is_made_of_what_is_ready() -> None:
-    """As far as it goes; nothing is asked for."""
-    scene = ready_scene(2)
-    plan = scene.plan("cold_cache")
-    assert (plan.reason, len(plan.view.nodes), plan.missing) == ("cold_cache", 2, ())
-    assert 0 < plan.freed < scene.plan().freed
-
-
 def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> None:
     """Its summaries are under way already; the whole goes down to the target."""
     scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
@@ -491,15 +347,6 @@ def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> N
     assert easy.view.nodes == whole.view.nodes[: len(easy.view.nodes)] != whole.view.nodes
     assert easy.reached
     assert easy.tokens_after > scene.limits().target_room
-
-
-def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() -> None:
-    """What must fit waits for summaries instead."""
-    scene = ready_scene(2, own_budget=2_400, share=1.0)
-    plan = scene.plan("cold_cache")
-    assert (plan.fits, plan.missing, plan.level, len(plan.view.nodes)) == (False, (), 1, 2)
-    assert plan.tokens_after > 2_400
-    assert scene.settled("must_fit").fits
 
 
 def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:
@@ -515,35 +362,6 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -
     assert next_plan(scene.planned()).view.shortened == {9: 50}
 
 
-# --- edges ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:
-    scene = Scene(talk(20))
-    plan = scene.settled(share=1.0, target=0.5)
-    exact = scene.settled(share=1.0, target=(plan.tokens_after + 0.5) / 4_000)
-    assert (exact.tokens_after, exact.reached) == (plan.tokens_after, True)
-    assert not scene.settled(share=1.0, keep_recent=40, target=0.9).reached
-
-
-def test_a_view_of_exactly_its_budget_fits_and_keeps_everything() -> None:
-    scene = Scene(talk(20), keep_recent=40, own_budget=4_000)
-    plan = scene.settled()
-    assert (plan.tokens_after, plan.fits, plan.level) == (4_000, True, 1)
-    assert scene.settled(own_budget=3_999, threshold=1.0).view.nodes
-
-
-def test_what_the_user_pins_is_named_where_it_lies_before_the_frontier() -> None:
-    scene = Scene(talk(20))
-    frontier = scene.settled().view.frontier
-    scene.pins = (frontier - 1, frontier, frontier + 1)
-    plan = scene.settled()
-    assert plan.view.pinned == tuple(at for at in scene.pins if at < plan.view.frontier)
-    scene.pins = (plan.view.frontier,)
-    assert scene.settled().view.frontier == plan.view.frontier
-    assert scene.settled().view.pinned == ()
-
-
 # --- the row of notes -----------------------------------------------------------------------------------------------
 
 
@@ -557,40 +375,6 @@ def written(files: int) -> list[JsonRow]:
             result(f"c{at}", "ok", "write_file"),
         )
     ]
-
-
-def test_a_plan_reserves_all_that_the_row_of_notes_may_take() -> None:
-    """It is written once its summaries are there, and takes no more."""
-    scene = Scene(written(20), notes_room=200, share=1.0)
-    plan = scene.cross()
-    assert scene.state.notes is not None
-    assert "src/file_0.py" in scene.state.notes.text
-    assert 0 < scene.state.notes.tokens <= 200
-    assert plan.tokens_after - scene.view().tokens() == 200 - scene.state.notes.tokens
-    assert plan.view.frontier == Scene(written(20), notes_room=0, share=1.0).settled().view.frontier
-
-
-def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice() -> None:
-    """So that the provider's cache holds."""
-    scene = Scene(written(20), notes_room=200, share=1.0)
-    scene.cross()
-    first = scene.state.notes
-    assert first is not None
-    rows = [first.row]
-    for _ in range(3):
-        before = scene.state
-        scene.add(*written(12))
-        plan = scene.cross()
-        assert plan.view.frontier > before.frontier
-        assert (plan.merged, scene.state.nodes[: len(before.nodes)]) == (0, before.nodes)
-        assert scene.state.notes is not None
-        rows.append(scene.state.notes.row)
-    assert rows[0] == rows[1] == rows[2] != rows[3]
-
-
-def test_the_row_of_notes_takes_at_most_half_of_what_is_freed() -> None:
-    plan = Scene(written(20), notes_room=2_000, share=1.0).settled()
-    assert plan.notes_room == (plan.freed + plan.notes_room) // 2 > 1_000
 
 
 @pytest.mark.parametrize("less", [0, 1])

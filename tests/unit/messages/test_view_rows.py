@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amplifier_core.message_models import Message
 
-from context_summarize.messages.checking import normalise
-from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow
-from context_summarize.messages.view_rows import synthetic_result, view_row, without_continuation
-from context_summarize.testing import result, user
-from tests.unit.messages.shapes import ANTHROPIC_RESULTS, LOOP_CALL, row, view
+from context_summarize.messages.rows import JsonRow
+from context_summarize.testing import user
+from tests.unit.messages.shapes import ANTHROPIC_RESULTS, view
 
 
 class TestViewRow:
@@ -23,15 +20,6 @@ class TestViewRow:
             {"type": "text", "text": "and now?"},
         ]
         assert view(user([{"type": "tool_result", "tool_use_id": "a"}]), ["a"])["content"][0]["output"] == ""
-
-    def test_results_that_answer_nothing_are_left_out(self) -> None:
-        """Orphans and second results are rendered, not shown."""
-        assert view_row(row(result("a"))) is None
-        assert view_row(row(result("a")), []) is None
-        assert view(ANTHROPIC_RESULTS, ["a"])["content"][1:] == [{"type": "text", "text": "and now?"}]
-        second = user([{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("one", "two")])
-        assert [block["output"] for block in view(second, ["a"])["content"]] == ["one"]
-        assert view_row(row(second), []) is None
 
     def test_a_tool_row_of_a_hook_is_shown_as_user_text(self) -> None:
         """It answers no call, so it may not stand as a result."""
@@ -70,21 +58,3 @@ class TestViewRow:
         entries = [{"id": "a", "tool": "f", "arguments": {"q": 1}}, {"id": "b", "tool": "f", "arguments": [1]}]
         made = view({"role": "assistant", "content": [odd], "tool_calls": entries})
         assert made == {"role": "assistant", "content": [said], "tool_calls": entries}
-
-
-class TestSynthetic:
-    def test_a_synthetic_result_answers_its_call_and_says_what_it_is(self) -> None:
-        """An abandoned call gets a result row that the host takes."""
-        made = synthetic_result(Call("a", "weather", {}))
-        assert made["tool_call_id"] == "a"
-        assert made["content"] == NO_RESULT
-        assert made["metadata"]["source"] == SOURCE
-        Message(**made)
-
-    def test_the_continuation_id_goes_and_nothing_else(self) -> None:
-        """With it the server would restore what compaction removed."""
-        raw = normalise(LOOP_CALL)
-        shown = without_continuation(view(raw))
-        assert shown["metadata"] == {"openai:status": "completed"}
-        assert shown["content"] == raw["content"]
-        assert raw == LOOP_CALL

@@ -14,13 +14,14 @@ def count(text: str) -> int:
 
 
 def read(rows: Sequence[tuple[str, str]]) -> Candidates:
-    found = Candidates(count)
-    found.read([RenderedRow(at, role, None, text) for at, (role, text) in enumerate(rows, 1)])
+    found = Candidates()
+    for at, (role, text) in enumerate(rows, 1):
+        found.read(RenderedRow(at, role, None, text))
     return found
 
 
 def row(candidates: Candidates, room: int = 40, shown: str = "") -> str:
-    return written(chosen(ranked(candidates, shown), candidates.rows, room, shown))
+    return written(chosen(ranked(candidates, shown, count), room), candidates.word_rows)
 
 
 SKUS = [("tool", f"SKU-{number:05d} SKU-{number + 1:05d} SKU-{number + 2:05d}") for number in range(0, 300, 3)]
@@ -52,35 +53,6 @@ def test_what_a_summary_told_comes_back_once_the_summary_is_gone() -> None:
     assert "K-9001" not in row(candidates, shown="The agent found K-9001.")
 
 
-def test_a_later_value_of_the_same_object_replaces_the_earlier_one() -> None:
-    text = row(
-        read([("tool", '{"card_id": "c-1", "balance": 250}'), ("tool", '{"card_id": "c-1", "balance": 180}')]), 400
-    )
-
-    assert "180" in text
-    assert "250" not in text
-
-
-def test_a_value_that_another_object_holds_is_not_replaced() -> None:
-    link = "https://example.org/z(1)"
-    first = f'{{"user_id": "mia_1", "link": "{link}"}}'
-    second = f'[{{"user_id": "mia_1", "link": "https://example.org/b"}}, {{"user_id": "leo_2", "link": "{link}"}}]'
-
-    assert link in row(read([("tool", first), ("tool", second)]), 400)
-
-
-def test_both_values_stand_where_more_of_the_object_differs() -> None:
-    first, second = (
-        '{"trip_id": "t-1", "flight": "HAT100", "price": 250}',
-        '{"trip_id": "t-1", "flight": "HAT200", "price": 99}',
-    )
-    text = row(read([("tool", first), ("tool", second)]), 400)
-
-    assert "HAT100" in text
-    assert "HAT200" in text
-    assert " was " not in text
-
-
 def test_a_figure_is_told_with_words_of_its_sentence() -> None:
     rows = [
         ("user", f"Pump {name} was checked this morning and it needed {size}ms.")
@@ -97,4 +69,19 @@ def test_room_is_kept_and_candidates_are_bounded() -> None:
 
     assert len(candidates.values) <= MOST * 5 // 4
     for room in (0, 30, 300):
-        assert sum(entry.tokens for entry in chosen(ranked(candidates, ""), candidates.rows, room, "")) <= room
+        assert sum(entry.tokens for entry in chosen(ranked(candidates, "", count), room)) <= room
+
+
+def test_what_a_view_still_holds_of_the_values_of_some_rows_is_counted_and_three_that_are_gone_are_named() -> None:
+    """What the user said first; no bare number, no plain word, and nothing of other rows."""
+    rows = [
+        ("tool", "K-0001 of 1999-01-01"),
+        ("user", "Please look at INV-4711 in src/a.py, it took 250ms and 12 runs."),
+        ("tool", '{"ticket": "T-1317", "due": "2024-05-01", "count": 3}'),
+        ("tool", "later: T-2000"),
+    ]
+    found = read(rows).kept(2, 3, "The file src/a.py is slow: 250ms. The account is INV-47110.")
+
+    assert (found.kept, found.lost) == (2, 3)
+    assert (found.examples[0], {*found.examples}) == ("INV-4711", {"INV-4711", "2024-05-01", "T-1317"})
+    assert read(rows).kept(2, 3, "T-1317 INV-4711 src/a.py 250ms 2024-05-01").lost == 0

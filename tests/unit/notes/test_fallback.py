@@ -57,12 +57,6 @@ def test_where_room_is_shorter_the_beginning_and_the_end_are_told() -> None:
     assert "\n[…]\n" in text
 
 
-def test_a_shortened_line_keeps_an_exact_value() -> None:
-    said = rows(("user", f"{LONG} the invoice is INV-48213 and {LONG}"), ("assistant", f"{LONG} it is paid"))
-
-    assert "invoice is INV-48213\n" in fallback_text(said, 80, COUNT)
-
-
 def test_a_merge_holds_the_ends_of_each_part() -> None:
     parts = [fallback_text(turns(40)[first : first + 40], 300, COUNT) for first in (0, 40, 80, 120)]
     text = join_fallbacks(parts, 400, COUNT)

@@ -17,20 +17,10 @@ from context_summarize.transcript.rows import RenderedRow
 SENTENCES = {
     "English": "Don't ever push to main without asking me.",
     "German": "Bitte antworte ab jetzt immer auf Deutsch, auch bei Straßennamen.",
-    "French": "À partir de maintenant, n'écris jamais de commentaires dans le code.",
-    "Spanish": "¡No borres nunca la base de datos de producción!",
-    "Polish": "Nigdy nie wysyłaj niczego bez mojej zgody.",
     "Turkish": "İzin almadan ana dala asla gönderme yapma.",
     "Greek": "Μην αλλάξεις ποτέ τα αρχεία στον κύριο φάκελο.",
-    "Russian": "Никогда не удаляй файлы без моего разрешения.",
     "Arabic": "لا تحذف أي ملف من المجلد الرئيسي أبدًا.",
-    "Persian": "هرگز بدون اجازهٔ من چیزی را پاک نکن.",
-    "Hebrew": "אל תשנה את הקבצים בתיקייה הראשית לעולם.",
     "Hindi": "हमेशा मुझसे पूछकर ही कोई फ़ाइल हटाना।",
-    "Thai": "ห้ามลบไฟล์ในโฟลเดอร์หลักโดยไม่ถามก่อน",
-    "Vietnamese": "Đừng bao giờ xóa tập tin mà không hỏi tôi.",
-    "Korean": "앞으로는 항상 한국어로 대답해 주세요.",
-    "Japanese": "本番のデータベースには絶対に触らないでください。",
     "Chinese": "请不要在星期五部署到生产环境。",
     "code": "Never edit `migrations/0001_init.py` by hand.",
     "short": "Use tabs.",
@@ -95,10 +85,10 @@ def test_signs_find_the_plainest_instructions_alone() -> None:
         'From now on, use tabs. I don\'t have it. Must I never ask? It says "you must obey". NEVER use e.g. pip here.'
     )
 
-    assert [one.text for one in signalled(signs, [(1, text)])] == ["From now on, use tabs.", "NEVER use e.g. pip here."]
-    assert signalled((), [(1, text)]) == []
-    assert signalled(signs, [(1, "Never mind. Don't worry.")]) == []
-    assert [one.text for one in signalled(("不要",), [(1, "请不要在周五部署。谢谢。")])] == ["请不要在周五部署。"]
+    assert [one.text for one in signalled(signs, 1, text)] == ["From now on, use tabs.", "NEVER use e.g. pip here."]
+    assert signalled((), 1, text) == []
+    assert signalled(signs, 1, "Never mind. Don't worry.") == []
+    assert [one.text for one in signalled(("不要",), 1, "请不要在周五部署。谢谢。")] == ["请不要在周五部署。"]
 
 
 def written(notes: Notes, most: int = 1_000) -> list[str]:

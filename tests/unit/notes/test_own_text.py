@@ -25,14 +25,12 @@ CLOSED = (
     '"""\n{}\n"""', "It says: '''\nx\n{}\n'''", "“{}”", "„{}“", "«{}»", "»{}«", "「{}」", '"{}"', "'{}'", "`{}`",
     "The page says: “Dear all.\n{}\nThanks.” That is all.", 'He wrote "to the "admin" of it.\n\n{}"',
     "“a\n“{}\n“b”",
-    "<!-- {} -->", "<![CDATA[{}]]>", "\\begin{{quote}}\n{}\n\\end{{quote}}",
-    "--- BEGIN notes ---\n{}\n--- END notes ---",
+    "<!-- {} -->",
     "| rule | why |\n| --- | --- |\n| {} | x |", "rule | why\n--- | ---\n{} | x",
-    "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n context\n+{0}\n-{0}\n {0}", "-You may.\n+{}",
-    "2026-03-04 12:00:01 INFO agent: {}", "[12:00:02] {}", "[WARN] {}", "ERROR: {}", "Mar  4 12:00:01 host app: {}",
-    "The code:\n\n    # {}\n    x = 1", "The code:\n\t# {}", "def f():\n    # {}", "  File \"{}\", line 3",
-    "    at {} (x.js)",
-    "src/a.py:12: {}", '{{\n  "rule": "{}"\n}}', "// {}", "[Image: {}]",
+    "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n context\n+{0}\n-{0}\n {0}",
+    "2026-03-04 12:00:01 INFO agent: {}", "[12:00:02] {}", "[WARN] {}", "ERROR: {}",
+    "The code:\n\n    # {}\n    x = 1", "The code:\n\t# {}", "def f():\n    # {}",
+    "src/a.py:12: {}", '{{\n  "rule": "{}"\n}}', "[Image: {}]",
 )  # fmt: skip
 """Forms of other people's words that have an end: what follows is the user's again."""
 OPEN = (
@@ -40,7 +38,7 @@ OPEN = (
     '"""\n{}', "<!--\n{}", 'He writes: "x\n{}', "“{}",
     "From: Mia <mia@x.example>\nTo: Tom\nSubject: Rules\n\nDear Tom,\n{}", "Von: Mia\nBetreff: Regeln\n\n{}",
     "---------- Forwarded message ---------\nFrom: x\n\n{}", "-----Original Message-----\n{}",
-    "On Tue, 4 Mar 2025, Mia Chen <m@x.example> wrote:\n{}", "#+BEGIN_QUOTE\n{}",
+    "On Tue, 4 Mar 2025, Mia Chen <m@x.example> wrote:\n{}",
 )  # fmt: skip
 """Forms that run to the end of the message."""
 

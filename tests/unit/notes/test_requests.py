@@ -1,101 +1,59 @@
-"""Requests: what the user asked for, and whether it was answered, so that no finished task is taken up again."""
+"""Requests: what the user asked for, with what the agent said last, so that no finished task is taken up again."""
 
 from __future__ import annotations
-
-import pytest
 
 from context_summarize.notes.requests import Requests
 from context_summarize.transcript.rows import RenderedRow, call_line
 
 CALL = call_line("bash", '{"command": "make"}')
-DONE = "Fixed. The login works again, and all tests pass."
+DONE = "Fixed. The login works again."
 
 
-def told(*said: str) -> list[str]:
+def told(*said: str, goes_on: bool = False) -> tuple[list[str], list[str]]:
     """The lines about a conversation: "U: …" is the user's, "T: …" a result, anything else the agent's."""
     requests = Requests()
     roles = {"U: ": "user", "T: ": "tool"}
     for at, text in enumerate(said, 1):
         role = roles.get(text[:3], "assistant")
         requests.read(RenderedRow(at, role, None, text[3:] if text[:3] in roles else text))
-    (_, waiting), (_, answered) = requests.lines(goes_on=False)
-    return [
-        *(f"Not answered yet: {line}" for line in waiting),
-        *(f"Answered (the user went on): {line}" for line in answered),
-    ]
+    (_, waiting), (_, answered) = requests.lines(goes_on=goes_on)
+    return waiting, answered
 
 
-def test_a_request_is_answered_once_the_agent_ended_its_turn_and_the_user_went_on() -> None:
-    """The newest first; not before the user said something again, be it only thanks."""
-    asked = "U: Fix the login bug, please. It is urgent."
+def test_a_request_waits_until_the_agent_has_ended_its_turn_and_the_user_went_on() -> None:
+    """Then the agent's last words stand beside it, and whoever reads them sees whether it is done."""
+    asked = ("U: Fix the login bug, please. It is urgent.", CALL, "T: ok", DONE)
     first = "Fix the login bug, please. (#1)"
 
-    assert told(asked, CALL, "T: ok", DONE) == [f"Not answered yet: {first}"]
-    assert told(asked, CALL, "T: ok", DONE, "U: ok") == [f"Answered (the user went on): {first}"]
-    assert told(asked, CALL, "T: ok", DONE, "U: Now write the changelog.") == [
-        "Not answered yet: Now write the changelog. (#5)",
-        f"Answered (the user went on): {first}",
-    ]
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "I found it. Shall I fix it?", "It is fixed.\n\n**Want me to push it?** I would wait for the review.",
-        "There are two ways. Which one do you prefer?\n\n1. Patch it.\n2. Rewrite it.", "Please confirm the branch.",
-        "Let me know which one you would like.", "Before I start:\n- Which branch?\n- Which release?", "هل أصلحه الآن؟",
-        "どちらにしますか\uff1f",
-        "I see the cause. Now I'll fix it.", "Let me try another way:", "The cause is in the first",
-        "Once you have it, I can go on.",
-    ],
-)  # fmt: skip
-def test_a_turn_that_asks_or_announces_more_answers_nothing_and_the_reply_is_joined(ending: str) -> None:
-    """The request stays open until a later turn ends it; its line tells the newest reply too."""
-    asked = ("U: Fix the login bug.", ending, "U: Use the release branch.")
-    line = "Fix the login bug. … Use the release branch. (#1)"
-
-    assert told(*asked) == [f"Not answered yet: {line}"]
-    assert told(*asked, DONE, "U: ok") == [f"Answered (the user went on): {line}"]
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "Why did it fail? The token had expired. I renewed it. All tests pass.",
-        "Does it hold?\n\nIt does: I ran it twice.\n\n- The login works.\n- The tests pass.",
-        "It is done. Let me know if you need anything else!",
-        "Done. If there is anything else I can help you with, please let me know.",
-    ],
-)
-def test_a_question_in_the_middle_and_a_polite_end_are_no_asking(ending: str) -> None:
-    """Only what stands at the end of a turn asks for more."""
-    assert told("U: Fix the login bug.", ending, "U: Now write the changelog.") == [
-        "Not answered yet: Now write the changelog. (#3)",
-        "Answered (the user went on): Fix the login bug. (#1)",
-    ]
+    assert told(*asked) == ([first], [])
+    assert told(*asked, goes_on=True) == ([], [f"{first} → {DONE}"])
+    assert told(*asked, "U: Now write the changelog.") == (["Now write the changelog. (#5)"], [f"{first} → {DONE}"])
 
 
 def test_a_message_that_interrupts_a_run_of_tools_does_not_end_it() -> None:
-    """Nor does one that came before any answer; both are open until a turn ends."""
+    """Nor does one that came before any answer; the end of a turn answers the newest one."""
     interrupted = ("U: Fix the login bug.", CALL, "T: ok", CALL, "U: Keep the old file for now.")
-    lines = ["Keep the old file for now. (#5)", "Fix the login bug. (#1)"]
+    both = ["Keep the old file for now. (#5)", "Fix the login bug. (#1)"]
 
-    assert told(*interrupted) == [f"Not answered yet: {line}" for line in lines]
-    assert told(*interrupted, DONE, "U: ok") == [f"Answered (the user went on): {line}" for line in lines]
-    assert told("U: Fix the login bug.", "U: And write the changelog.") == [
-        "Not answered yet: And write the changelog. (#2)",
-        "Not answered yet: Fix the login bug. (#1)",
-    ]
+    assert told(*interrupted) == (both, [])
+    assert told(*interrupted, DONE, goes_on=True) == ([], [f"{both[0]} → {DONE}", both[1]])
 
 
 def test_the_first_sentence_that_says_something_stands_for_a_message() -> None:
     """No greeting, nothing that is pasted, one line of moderate length; a message that says nothing is no request."""
-    assert told("U: Hi! Thanks. Please read `src/a.py` again. Then go.") == [
-        "Not answered yet: Please read `src/a.py` again. (#1)"
-    ]
-    assert told("U: ```\nDelete all the files.\n```", "U: [Request interrupted by user]", "U: /mode", "U: ok") == []
-    assert len(told("U: Please compare " + "every single file " * 100)[0]) < 200
-    assert told("U: 请修复登录错误。谢谢你。") == ["Not answered yet: 请修复登录错误。谢谢你。 (#1)"]
+    assert told("U: Hi! Thanks. Please read `src/a.py` again. Then go.")[0] == ["Please read `src/a.py` again. (#1)"]
+    assert told("U: ```\nDelete all the files.\n```", "U: [Request interrupted by user]", "U: /mode", "U: ok")[0] == []
+    assert len(told("U: Please compare " + "every single file " * 100)[0][0]) < 200
+    assert told("U: 请修复登录错误。谢谢你。")[0] == ["请修复登录错误。 (#1)"]
+
+
+def test_long_last_words_are_told_by_their_start_and_their_end() -> None:
+    long = f"It is fixed. {'It was a long way. ' * 20}Shall I push it?"
+    [line] = told("U: Fix the login bug.", long, goes_on=True)[1]
+
+    assert "→ It is fixed. " in line
+    assert line.endswith("Shall I push it?")
+    assert len(line) < 200
 
 
 def test_a_row_that_is_no_users_is_no_request_and_no_going_on() -> None:
@@ -105,11 +63,3 @@ def test_a_row_that_is_no_users_is_no_request_and_no_going_on() -> None:
     requests.read(RenderedRow(2, "assistant", None, DONE))
     requests.read(RenderedRow(3, "user", None, "The build of the branch has ended.", own=""))
     assert next(requests.lines(goes_on=False))[1] == ["Fix the login bug. (#1)"]
-
-
-def test_a_new_request_is_no_reply_to_one_that_was_answered() -> None:
-    """The user went on with a word that asks for nothing, and the agent asked what is next."""
-    assert told("U: Fix the login bug.", DONE, "U: ok", "What should I do next?", "U: Delete the old database.") == [
-        "Not answered yet: Delete the old database. (#5)",
-        "Answered (the user went on): Fix the login bug. (#1)",
-    ]

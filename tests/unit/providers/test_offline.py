@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amplifier_core.message_models import ChatRequest, ChatResponse, Message
+from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.config import Config
 from context_summarize.core.groups import Grouper
@@ -36,31 +36,24 @@ def transcript(turns: int) -> str:
     return render_rows(render_groups(rows, groups, segment_tokens=None))
 
 
-async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> tuple[str, ChatResponse]:
+async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> str:
     """The answer to a request as the summariser makes it."""
-    answers: list[ChatResponse] = []
-
-    class Recorded(OfflineProvider):
-        async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-            answers.append(await super().complete(request, **kwargs))
-            return answers[-1]
-
     job = Job("k", level, text, count(text), tokens)
-    made = await Summarizer(services(Config(), count)).make(job, Target(Recorded(count), "offline"))
-    return made.text, answers[-1]
+    made = await Summarizer(services(Config(), count)).make(job, Target(OfflineProvider(count), "offline"))
+    return made.text
 
 
 async def test_the_answer_holds_what_code_can_say() -> None:
     """What the user asked and what the agent concluded."""
-    text, _ = await summary_of(transcript(12))
+    text = await summary_of(transcript(12))
     assert "Please look up order ORD00011" in text
     assert "agent: Order ORD00011 was found" in text
 
 
-@pytest.mark.parametrize("tokens", [100, 200, 400])
+@pytest.mark.parametrize("tokens", [100, 400])
 async def test_it_keeps_the_length_that_the_words_ask_for_and_passes_the_gate(tokens: int) -> None:
     """At most 3/4 of a word a token, read back from the instructions."""
-    text, _ = await summary_of(transcript(30), tokens=tokens)
+    text = await summary_of(transcript(30), tokens=tokens)
     assert SAYS_SO in text
     assert count(text) <= tokens + 2
 
@@ -68,34 +61,19 @@ async def test_it_keeps_the_length_that_the_words_ask_for_and_passes_the_gate(to
 async def test_summaries_are_joined_and_it_says_so_once() -> None:
     """A merge is joined by code."""
     children = [f"{SAYS_SO}\nGoal {n}: order ORD0000{n} was looked up." for n in range(3)]
-    text, _ = await summary_of(numbered(children), level=1)
+    text = await summary_of(numbered(children), level=1)
     assert text.count(SAYS_SO) == 1
     assert [f"Goal {n}" in text for n in range(3)] == [True] * 3
     assert "## Summary" not in text
 
 
-async def test_usage_is_reported_by_the_given_counter() -> None:
-    """Calls are counted, tokens too."""
-    provider = OfflineProvider(count)
-    rows = [Message(role="system", content="Be brief."), Message(role="user", content="x" * 400)]
-    response = await provider.complete(ChatRequest(messages=rows), model="ignored")
-    assert provider.calls == 1
-    assert response.finish_reason == "stop"
-    assert response.usage is not None
-    assert response.usage.input_tokens == 3 + 100
-    assert response.usage.output_tokens == count(answer_text(response))
-    assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens
-
-
 @pytest.mark.parametrize(
     "rows",
     [
-        [("system", "Be brief."), ("user", "What is the weather?")],
         [("system", "Be brief."), ("user", "=== transcript 5 ===\nx\n=== transcript 5 ===")],
-        [("user", "What is the weather?")],
         [("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")],
     ],
-    ids=["two rows", "no fence of ours", "one row", "a conversation"],
+    ids=["no fence of ours", "a conversation"],
 )
 async def test_anything_else_is_answered_with_what_it_is(rows: list[tuple[Any, str]]) -> None:
     """One sentence, whatever the shape of the request."""

@@ -1,4 +1,4 @@
-"""Answers: original rows by number, by summary and by words; bounded, fenced, with their calls, and a way to go on."""
+"""Answers: original rows by number and by words; bounded, fenced, with their calls, and a way to go on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize.core.frames import frame_hint
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node
 from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -54,14 +51,13 @@ async def ask(
     limit: int = 4_000,
     *,
     service: RecallService | None = None,
-    nodes: tuple[Node, ...] = (),
     summarised: int = 0,
     **query: Any,
 ) -> RecallAnswer:
     history = rows if isinstance(rows, History) else history_of(rows)
     used = service or RecallService(COUNT)
     try:
-        return await used.answer(history, nodes, summarised, RecallQuery(**query), limit)
+        return await used.answer(history, summarised, RecallQuery(**query), limit)
     finally:
         if service is None:
             await used.close()
@@ -135,7 +131,7 @@ class TestBounds:
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
         """Whatever the rows and the limit: nothing is lost, nothing comes twice, and it comes to an end."""
         history = history_of(rows)
-        groups = [*history.groups, *history.open_groups()]
+        groups = [*history.groups, *history.open_groups]
         rendered = render_groups(history.rows, groups, segment_tokens=None)
         if first > len(rendered):
             return
@@ -150,51 +146,9 @@ class TestBounds:
         assert sorted(set(headers)) == list(range(first, last + 1))
         assert headers == sorted(headers)
 
-    @untimed
-    @given(st.text(max_size=30) | st.from_regex(r"\d{1,3}\+\d{1,3}-\d{1,3}", fullmatch=True))
-    def test_no_range_breaks_anything(self, text):
-        try:
-            answer = asyncio.run(ask(SESSION, messages=text))
-        except RecallError:
-            return
-        assert answer.tokens <= 4_000
-
     async def test_a_nearly_full_request_gets_no_answer(self):
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, words="order")
-
-
-class TestBySummary:
-    def nodes(self) -> tuple[History, tuple[Node, ...]]:
-        history = history_of(tool_session(30, size=4_000))
-        builder = NodeBuilder(history, "s", "m", None)
-        builder.start(2_000, 200, 0)
-        builder.advance()
-        leaves = builder.leaves
-        return history, (builder.merge(leaves[:3]), *leaves[3:])
-
-    async def test_the_id_of_a_summary_gives_the_rows_it_stands_for(self):
-        history, nodes = self.nodes()
-        [given_id] = re.findall(r'summary="([0-9a-f]+)"', frame_hint(nodes[1].key))
-
-        answer = await ask(history, nodes=nodes, summary=given_id.upper())
-
-        first, last = history.message_range(nodes[1].first_group, nodes[1].end_group)
-        assert answer.messages[0] == first
-        assert (answer.rest or f"-{last}").endswith(f"-{last}")
-
-    async def test_a_summary_that_was_merged_is_found_through_the_merged_one(self):
-        history, nodes = self.nodes()
-        child = nodes[0].children[1]
-
-        answer = await ask(history, nodes=nodes, summary=child.key)
-
-        assert answer.messages[0] == history.message_range(child.first_group, child.end_group)[0]
-
-    async def test_an_id_that_nobody_has_is_refused_with_those_that_are_shown(self):
-        history, nodes = self.nodes()
-        with pytest.raises(RecallError, match=rf"no summary has the id 'ffff'; shown now: {nodes[0].key[:10]}"):
-            await ask(history, nodes=nodes, summary="ffff")
 
 
 class TestByWords:
@@ -247,9 +201,7 @@ class TestTheIndex:
         with caplog.at_level(logging.WARNING), pytest.raises(RecallError) as caught:
             await ask(history, service=service, words="order")
 
-        says = (
-            "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages or by summary, not by words"
-        )
+        says = "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages, not by words"
         assert says in str(caught.value)
         assert (await ask(history, service=service, messages="1")).messages == (1,)
         await service.close()

@@ -9,7 +9,6 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import mount
-from context_summarize.errors import SteeringError
 from context_summarize.recall.tools import ContextTool, mount_steering
 from context_summarize.testing import ScriptedProvider, tool_session
 
@@ -99,13 +98,6 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_asked(given_input, 
 
     assert says in await refused(offers, given_input)
     assert offers.asked == []
-
-
-async def test_what_the_context_refuses_is_told_and_other_errors_are_not_hidden():
-    refusal = SteeringError("there is no compaction to take back; undo works after one has been made")
-    assert "no compaction to take back" in await refused(Offers(undo=refusal), {"action": "undo"})
-    with pytest.raises(ZeroDivisionError):
-        await ContextTool(Offers(undo=ZeroDivisionError())).execute({"action": "undo"})
 
 
 # --- in a session -----------------------------------------------------------------------------------------------------

@@ -46,8 +46,12 @@ async def test_an_answer_is_text_and_nothing_around_it():
     ("context", "given_input", "says"),
     [
         (Context(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
-        (Context(AssertionError("not asked")), {}, "give exactly one of messages, summary or words, not none"),
-        (Context(AssertionError("not asked")), {"messages": "1", "words": "x"}, "messages, summary or words, not"),
+        (Context(AssertionError("not asked")), {}, "give either messages or words, not none"),
+        (
+            Context(AssertionError("not asked")),
+            {"messages": "1", "words": "x"},
+            "give either messages or words, not messages and words",
+        ),
         (Context(AssertionError("not asked")), {"word": "x"}, "unknown field 'word'; the fields are messages"),
         (Context(AssertionError("not asked")), {"words": ["x"]}, "words must be text, got list"),
         (None, {"messages": "1"}, "has nothing to read back"),

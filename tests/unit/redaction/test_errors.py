@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from context_summarize.config import Config
 from context_summarize.events import Outbox
 from context_summarize.redaction import traceback_of
-from context_summarize.session.host import provider_window
 from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize.session.windows import Windows
 
 KEY = "gh" + "p_" + "FakeNotReal0" * 3
 
@@ -50,7 +51,7 @@ def test_no_key_reaches_a_log(caplog, what):
 
     async def run() -> None:
         if what == "window":
-            assert await provider_window(broken) is None
+            assert await Windows(Config()).of(broken) is None
         elif what == "hook":
             outbox = Outbox(SimpleNamespace(emit=broken.emit))
             outbox.put("x", {})

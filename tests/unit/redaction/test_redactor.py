@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -23,7 +21,9 @@ from context_summarize.testing import ScriptedProvider, assistant, call, result,
 from tests.support.effort import HUGE, full
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
+from tests.support.recorder import Clock, Recorder
 from tests.support.secrets import known
+from tests.support.views import untimed
 
 HERE = ROOT / "tests"
 RECORDINGS = [HERE.parent / "examples" / "airline-desk.jsonl", *sorted((HERE / "data").glob("*.jsonl"))]
@@ -199,17 +199,6 @@ def test_a_huge_text_is_no_hang(unit):
 # --- the setting ----------------------------------------------------------------------------------------------------
 
 
-def test_own_patterns_come_on_top_of_the_known_formats():
-    redact = build_redactor([r"CASE-\d{4}", "(?i)project nightjar"])
-    assert redact is not None
-    text = f"case CASE-1234 of Project Nightjar; {SECRETS[0].text}"
-
-    clean = redact(text)
-    assert clean.startswith("case [redacted: own pattern] of [redacted: own pattern]; ")
-    assert f"[redacted: {SECRETS[0].kind}]" in clean
-    assert redact(clean) == clean
-
-
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
@@ -229,49 +218,19 @@ def test_a_wrong_pattern_is_refused_when_the_manager_is_made(pattern, told):
 # --- a session ------------------------------------------------------------------------------------------------------
 
 
-class Tap:
-    """A coordinator with one provider, and everything that comes out of a session: events and log lines."""
-
-    def __init__(self, provider: ScriptedProvider) -> None:
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.hooks = SimpleNamespace(emit=self._emit)
-        self._provider = provider
-
-    async def _emit(self, name: str, data: dict[str, Any]) -> None:
-        self.events.append((name, data))
-
-    def get(self, name: str) -> dict[str, Any]:
-        return {"main": self._provider} if name == "providers" else {}
-
-
 @dataclass
-class Session:
-    """A session that has been compacted, and what has come out of it, each as text."""
+class Seen:
+    """What has come out of a session that was compacted, each as text."""
 
     sent: str
     stored: str
     shown: str
-    said: str
-    logged: str
-    calls: int
-    nodes: list[JsonRow]
+    told: str
+    """Events and log lines."""
     history: list[JsonRow]
-    events: list[tuple[str, dict[str, Any]]] = field(repr=False)
 
     def everywhere(self) -> str:
-        return "\n".join((self.sent, self.stored, self.shown, self.said, self.logged))
-
-
-class Lines(logging.Handler):
-    """Collects log lines, with what was logged as their cause."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-        self.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
+        return "\n".join((self.sent, self.stored, self.shown, self.told))
 
 
 def rows_with(secrets: list[Secret]) -> list[JsonRow]:
@@ -287,98 +246,89 @@ def rows_with(secrets: list[Secret]) -> list[JsonRow]:
     return [*rows, user("What next?"), assistant("Nothing."), user("Fine.")]
 
 
-async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str | None, settings: Any) -> Session:
-    log = logging.getLogger("context_summarize")
-    lines, level = Lines(), log.level
-    log.addHandler(lines)
-    log.setLevel(logging.DEBUG)
-    tap, store = Tap(provider), KeptStore()
-    given = {"keep_recent": 1, "segment_tokens": 256, "prefetch": False}
-
-    async def no_sleep(seconds: float) -> None:
-        await asyncio.sleep(0)
-
-    try:
-        config = Config.from_mapping({**given, **settings})
-        manager = SummarizingContextManager(tap, config=config, store=store, sleep=no_sleep)
-        for row in rows:
-            await manager.add_message(row)
-        await manager.get_messages_for_request(200_000, provider)
-        await manager.compact(focus)
-        await manager.compact(focus)
-        view = await manager.get_messages_for_request(200_000, provider)
-        history = await manager.get_messages()
-        await manager.close()
-    finally:
-        log.removeHandler(lines)
-        log.setLevel(level)
-    nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
-    kept = [*map(asdict, store.summaries), store.records]
-    return Session(
-        sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
-        stored=_dumped(kept),
-        shown="\n".join(row["content"] for row in nodes),
-        said=_dumped(tap.events),
-        logged="\n".join(lines.lines),
-        calls=provider.calls,
-        nodes=nodes,
-        history=history,
-        events=tap.events,
-    )
-
-
 def _dumped(value: Any) -> str:
     return "\n".join(_texts(json.loads(json.dumps(value, default=str))))
 
 
-def session(provider: ScriptedProvider, *, focus: str | None = None, **settings: Any) -> Session:
-    return asyncio.run(_session(provider, rows_with(SECRETS), focus, settings))
+class Played(Protocol):
+    """A session that is played: the provider that writes its summaries, its rows, a focus and settings."""
+
+    async def __call__(
+        self, provider: ScriptedProvider, rows: list[JsonRow] | None = None, focus: str | None = None, **settings: Any
+    ) -> Seen: ...
 
 
-def test_no_secret_is_sent_kept_shown_said_or_logged():
+@pytest.fixture
+def played(caplog: pytest.LogCaptureFixture) -> Played:
+    caplog.set_level(logging.DEBUG, logger="context_summarize")
+
+    async def play(
+        provider: ScriptedProvider, rows: list[JsonRow] | None = None, focus: str | None = None, **settings: Any
+    ) -> Seen:
+        recorder, store = Recorder({"main": provider}), KeptStore()
+        config = Config.from_mapping({"keep_recent": 1, "segment_tokens": 256, "prefetch": False, **settings})
+        manager = SummarizingContextManager(recorder, config=config, store=store, sleep=Clock().sleep)
+        await manager.set_messages(rows or rows_with(SECRETS))
+        await manager.get_messages_for_request(200_000, provider)
+        await manager.compact(focus)
+        await manager.compact(focus)
+        view = await manager.get_messages_for_request(200_000, provider)
+        history = untimed(await manager.get_messages())
+        await manager.close()
+        ours = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+        return Seen(
+            sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
+            stored=_dumped([*map(asdict, store.summaries), store.records]),
+            shown="\n".join(row["content"] for row in ours),
+            told=f"{_dumped(recorder.events)}\n{caplog.text}",
+            history=history,
+        )
+
+    return play
+
+
+async def test_no_secret_is_sent_kept_shown_said_or_logged(played: Played):
     """By a model that answers with harmless words: notes and fallbacks come from redacted rows too."""
-    seen = session(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
+    seen = await played(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
 
     assert leaks(seen.everywhere()) == []
     assert "What follows should keep above all: the prices, and " in seen.sent
-    assert seen.calls >= 30
     assert all(f"[redacted: {secret.kind}]" in seen.sent for secret in SECRETS)
     assert "[redacted: " in seen.shown
     assert "[redacted: " in seen.stored
     assert seen.history == rows_with(SECRETS)
 
 
-def test_a_fallback_summary_holds_no_secret():
-    seen = session(ScriptedProvider(then=AuthenticationError("no key")))
+async def test_a_fallback_summary_holds_no_secret(played: Played):
+    seen = await played(ScriptedProvider(then=AuthenticationError("no key")))
 
     assert "Fallback summary by code" in seen.shown
     assert leaks(seen.everywhere()) == []
 
 
-def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
+async def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept(played: Played):
     """A model may know a secret from elsewhere, or put together what was split."""
     threes = ["\n".join(secret.text for secret in SECRETS[at : at + 3]) for at in range(0, len(SECRETS), 3)]
     provider = ScriptedProvider([f"Goal: the user has settings read.\nArtifacts: {three}" for three in threes])
-    seen = session(provider, summary_share=1.0)
+    seen = await played(provider, summary_share=1.0)
 
-    assert seen.calls >= len(threes)
     assert leaks(seen.everywhere()) == []
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
 
 
-def test_own_patterns_hold_everywhere():
+async def test_own_patterns_hold_everywhere(played: Played):
     rows = [user("start"), *(row for at in range(60) for row in (user(f"CASE-{at:04d} is open " * 9), assistant("ok")))]
-    told = "Goal: CASE-9999 and CASE-8888 were opened."
-    seen = asyncio.run(_session(ScriptedProvider(then=told), rows, "CASE-7777", {"redact": [r"CASE-\d{4}"]}))
+    provider = ScriptedProvider(then="Goal: CASE-9999 and CASE-8888 were opened.")
+    seen = await played(provider, rows, "CASE-7777", redact=[r"CASE-\d{4}"])
 
     assert re.search(r"CASE-\d{4}", seen.everywhere()) is None
     assert "[redacted: own pattern]" in seen.shown
     assert seen.history == rows
 
 
-def test_without_redaction_secrets_are_sent():
+async def test_without_redaction_secrets_are_sent(played: Played):
     """What the tests above would see if nothing were done."""
-    seen = session(ScriptedProvider(), redact=False)
+    seen = await played(ScriptedProvider(), redact=False)
 
     assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
     assert leaks(seen.shown) != []

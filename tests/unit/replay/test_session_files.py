@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.errors import SessionFileError
-from context_summarize.replay import open_recording, read_session
+from context_summarize.errors import CommandError
+from context_summarize.replay import open_recording
 from context_summarize.testing import assistant, tool_session, user
+from tests.support.views import untimed
 
 GOOD = json.dumps(user("x"))
 
@@ -42,7 +43,10 @@ def test_messages_are_read_a_line_each_and_blank_lines_byte_order_mark_and_crlf_
     rows = [user("hé"), assistant("line\u2028separator")]
     texts = [json.dumps(row, ensure_ascii=False) for row in rows]
 
-    assert read_session(write(tmp_path / "a.jsonl", "\ufeff" + texts[0] + "\r", "", "  \t", texts[1], "")) == rows
+    assert (
+        open_recording(str(write(tmp_path / "a.jsonl", "\ufeff" + texts[0] + "\r", "", "  \t", texts[1], ""))).rows
+        == rows
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,8 +70,8 @@ def test_a_file_that_holds_no_session_is_refused_with_the_line(
     tmp_path: Path, lines: list[str | bytes], says: str
 ) -> None:
     """What was seen, what was expected, and what to do."""
-    with pytest.raises(SessionFileError, match=says):
-        read_session(write(tmp_path / "a.jsonl", *lines))
+    with pytest.raises(CommandError, match=says):
+        open_recording(str(write(tmp_path / "a.jsonl", *lines)))
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
@@ -93,7 +97,7 @@ def test_the_header_of_a_history_on_disk_is_no_message(tmp_path: Path) -> None:
         await manager.close()
 
     asyncio.run(kept())
-    assert read_session(path) == rows
+    assert untimed(open_recording(str(path)).rows) == rows
 
 
 @given(st.binary(max_size=200) | st.text(alphabet='{}[]":,\n messagerolt1', max_size=80).map(str.encode))
@@ -103,7 +107,7 @@ def test_any_bytes_give_messages_or_one_error(data: bytes) -> None:
         patch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
         try:
             assert open_recording("-").rows
-        except SessionFileError:
+        except CommandError:
             pass  # what it says of each kind of damage is tested above
 
 
@@ -126,7 +130,7 @@ def test_what_names_several_sessions_or_none_is_refused_with_a_remedy() -> None:
     for at in range(7):
         stored(f"ab{at}", project=f"p{at}")
 
-    with pytest.raises(SessionFileError, match=r"ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more"):
+    with pytest.raises(CommandError, match=r"ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more"):
         open_recording("ab")
-    with pytest.raises(SessionFileError, match=r"there is no file nix, and no session in .* has this id"):
+    with pytest.raises(CommandError, match=r"there is no file nix, and no session in .* has this id"):
         open_recording("nix")

@@ -47,88 +47,64 @@ def decided(case: dict[str, Any], whole: dict[str, int], **others: dict[str, int
     return decide(Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case}), LIMITS, make)
 
 
-@pytest.mark.parametrize(
-    ("case", "reason"),
-    [
-        ({}, "threshold"),
-        ({"used": 499}, None),
-        ({"used": 499, "is_cold": True}, "cold_cache"),
-        ({"used": 1_000, "compact_from": math.inf}, None),
-        ({"used": 1_001, "compact_from": math.inf}, "must_fit"),
-        ({"used": 1, "is_manual": True}, "manual"),
+MISSING, NOTHING = {"missing": 2}, {"freed": 0}
+AHEAD, PUT_OFF = {"is_ahead": True}, {"is_ahead": True, "defer_below": 750}
+HUGE = {"freed": 500, "before": 2_000}
+STEPS: dict[str, list[tuple[dict[str, Any], dict[str, int], dict[str, int], str]]] = {
+    "what is not due is not made": [
+        ({}, {}, {}, "compact"),
+        ({"used": 499}, {}, {}, "go on"),
+        ({"used": 1_000, "compact_from": math.inf}, {}, {}, "go on"),
+        ({"used": 1_001, "compact_from": math.inf}, {}, {}, "compact"),
+        ({"used": 499, "is_cold": True}, {}, {}, "compact"),
+        ({"used": 1, "is_manual": True}, {}, {}, "compact"),
+        ({"is_answered": True}, {}, {}, "go on"),
     ],
-)
-def test_a_compaction_has_a_reason(case: dict[str, Any], reason: str | None) -> None:
-    found = Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case})
-    assert found.reason == reason
-    assert (decided(case, {}).step == "go on") is (reason is None)
-
-
-@pytest.mark.parametrize(
-    ("case", "step"),
-    [
-        ({}, "wait"),
-        ({"in_vain": True}, "go on"),
-        ({"in_vain": True, "used": 1_001}, "fall back"),
-        ({"in_vain": True, "is_manual": True}, "go on"),
-        ({"is_answered": True}, "go on"),
-        ({"is_ahead": True, "defer_below": 750}, "go on"),
-        ({"is_ahead": True, "defer_below": 600}, "wait"),
-        ({"is_manual": True, "used": 100}, "wait"),
-        ({"used": 400, "is_cold": True}, "go on"),
+    "what is missing is waited for until that is in vain; a view that fits is then sent as it is": [
+        ({}, MISSING, NOTHING, "wait"),
+        ({"in_vain": True}, MISSING, NOTHING, "go on"),
+        ({"in_vain": True, "used": 1_001}, MISSING, NOTHING, "fall back"),
+        ({"in_vain": True, "is_manual": True}, MISSING, NOTHING, "go on"),
+        ({"is_manual": True, "used": 100}, MISSING, NOTHING, "wait"),
     ],
-)
-def test_what_is_missing_is_waited_for_until_that_is_in_vain(case: dict[str, Any], step: str) -> None:
-    """A view that fits is then sent as it is; a request that may be put off does not wait at all."""
-    assert decided(case, {"missing": 2}, ready={"freed": 0}).step == step
-
-
-@pytest.mark.parametrize(
-    ("freed", "before", "step"), [(300, 600, "compact"), (299, 600, "go on"), (300, 540, "go on"), (99, 400, "go on")]
-)
-def test_with_room_left_what_is_ready_is_taken_if_it_is_most_of_it(freed: int, before: int, step: str) -> None:
-    """Three quarters of what the whole one frees, and enough for what it leaves."""
-    case = {"is_ahead": True, "defer_below": 750}
-    found = decided(case, {"missing": 2}, ready={"freed": freed, "before": before})
-    assert found.step == step
-
-
-@pytest.mark.parametrize(("freed", "before", "step"), [(266, 600, "compact"), (265, 600, "wait"), (200, 500, "wait")])
-def test_without_room_any_ready_part_that_relieves_is_taken(freed: int, before: int, step: str) -> None:
-    """It frees enough for what it leaves: two fifths of the rest."""
-    assert decided({"is_ahead": True}, {"missing": 2}, ready={"freed": freed, "before": before}).step == step
-
-
-def test_a_ready_part_with_which_the_request_does_not_fit_is_not_taken() -> None:
-    case = {"is_ahead": True, "used": 1_500}
-    assert decided(case, {"missing": 2, "before": 1_500}, ready={"freed": 400, "before": 1_500}).step == "wait"
-    assert decided(case, {"missing": 2, "before": 1_500}, ready={"freed": 0, "before": 1_500}).step == "wait"
-
-
-def test_without_work_ahead_nothing_partial_is_made() -> None:
-    """A retry of a cancelled request has the same view."""
-    assert decided({}, {"missing": 2}, ready={"freed": 390}).step == "wait"
-
-
-@pytest.mark.parametrize(
-    ("case", "freed", "step"),
-    [
-        ({}, 265, "go on"),
-        ({}, 266, "compact"),
-        ({"is_manual": True}, 1, "compact"),
-        ({"is_manual": True}, 0, "go on"),
-        ({"used": 1_001}, 1, "compact"),
-        ({"used": 1_001}, 0, "go on"),
+    "a request that may be put off does not wait": [
+        (PUT_OFF, MISSING, NOTHING, "go on"),
+        ({"is_ahead": True, "defer_below": 600}, MISSING, NOTHING, "wait"),
+        ({"used": 400, "is_cold": True}, MISSING, NOTHING, "go on"),
     ],
-)
-def test_a_compaction_must_be_worth_making(case: dict[str, Any], freed: int, step: str) -> None:
-    assert decided(case, {"freed": freed}).step == step
+    "what is ready is taken then if it is three quarters of the whole, and frees enough for what it leaves": [
+        (PUT_OFF, MISSING, {"freed": 300}, "compact"),
+        (PUT_OFF, MISSING, {"freed": 299}, "go on"),
+        (PUT_OFF, MISSING, {"freed": 300, "before": 540}, "go on"),
+        (PUT_OFF, MISSING, {"freed": 99, "before": 400}, "go on"),
+    ],
+    "any ready part that frees enough is taken where the request would wait": [
+        (AHEAD, MISSING, {"freed": 266}, "compact"),
+        (AHEAD, MISSING, {"freed": 265}, "wait"),
+        (AHEAD, MISSING, {"freed": 200, "before": 500}, "wait"),
+        (AHEAD | {"used": 1_500}, {"missing": 2, "before": 1_500}, {"freed": 400, "before": 1_500}, "wait"),
+        ({}, MISSING, {"freed": 390}, "wait"),
+    ],
+    "a compaction must be worth making, or be needed": [
+        ({}, {"freed": 265}, {}, "go on"),
+        ({}, {"freed": 266}, {}, "compact"),
+        ({"is_manual": True}, {"freed": 1}, {}, "compact"),
+        ({"is_manual": True}, NOTHING, {}, "go on"),
+        ({"used": 1_001}, {"freed": 1}, {}, "compact"),
+        ({"used": 1_001}, NOTHING, {}, "go on"),
+    ],
+    "a view that cannot fit is compacted as often as the throttle allows": [
+        ({"used": 2_000}, HUGE, {}, "compact"),
+        ({"used": 2_000, "may_fire": False}, HUGE, {}, "go on"),
+    ],
+}
 
 
-def test_a_view_that_cannot_fit_is_compacted_as_often_as_the_throttle_allows() -> None:
-    large = {"freed": 500, "before": 2_000}
-    assert decided({"used": 2_000}, large).step == "compact"
-    assert decided({"used": 2_000, "may_fire": False}, large).step == "go on"
+@pytest.mark.parametrize("rule", STEPS)
+def test_the_rule(rule: str) -> None:
+    """By what is used, what the whole compaction would free or lack, and what the ready part would free."""
+    for case, whole, ready, step in STEPS[rule]:
+        assert (case, whole, ready, decided(case, whole, ready=ready).step) == (case, whole, ready, step)
 
 
 @given(

@@ -1,13 +1,16 @@
-"""The parts of a system prompt that keep changing, wherever hooks put them."""
+"""The system prompt that a host's factory makes for every request, and the parts of it that keep changing."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import pytest
 
-from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import user
+from tests.support.recorder import Recorder
 
 PROMPT = "You are the clerk. Reminders stand in <system-reminder> tags.\n\n# Rules\n\nBe kind."
 
@@ -16,20 +19,21 @@ def block(text: object, tag: str = '<system-reminder source="status">') -> str:
     return f"{tag}\n{text}\n</system-reminder>"
 
 
-async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[str | None, str]]:
-    """Prompt and status of each request."""
-    count = iter(range(requests))
+async def asked(made: SummarizingContextManager) -> tuple[str, str]:
+    """Prompt of a request, and what ends it."""
+    prompt, _, *status = await made.get_messages_for_request(100_000)
+    return prompt["content"], "".join(row["content"] for row in status)
+
+
+async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[str, str]]:
+    count, made = iter(range(requests)), SummarizingContextManager()
 
     async def factory() -> str:
         return wrap(next(count))
 
-    system, found = SystemPrompt(len), []
-    system.set_factory(factory)
-    for _ in range(requests):
-        await system.refresh()
-        row = system.status_row
-        found.append((system.text, row["content"] if row else ""))
-    return found
+    await made.set_system_prompt_factory(factory)
+    await made.add_message(user("Hello."))
+    return [await asked(made) for _ in range(requests)]
 
 
 @pytest.mark.parametrize(
@@ -37,13 +41,11 @@ async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[st
     [
         lambda n: f"{PROMPT}\n\n{block(n)}",
         lambda n: f"{block(n)}\n\n{PROMPT}",
-        lambda n: f"{PROMPT}\n\n{block(n)}\n\nToday is Monday.",
-        lambda n: f"{PROMPT}\n\n{block(n, '<system-reminder>')}",
-        lambda n: f'{PROMPT}\n\n{block(n, """<system-reminder source="status" hook="git">""")}',
-        lambda n: f"{PROMPT}\r\n\r\n  {block(n)}  \r\n",
+        lambda n: f"{PROMPT}\n\n{block(n, '<system-reminder>')}\n\nToday is Monday.",
+        lambda n: f'{PROMPT}\r\n\r\n  {block(n, """<system-reminder source="status" hook="git">""")}  \r\n',
         lambda n: f"{PROMPT}\n\n{block(n)}\n\n{block('skills')}\n\n{block(n + 7)}",
     ],
-    ids=["last", "first", "between", "without a source", "with attributes", "other spaces", "two of one source"],
+    ids=["last", "first", "between", "with attributes", "two of one source"],
 )
 async def test_a_block_that_changes_ends_the_request_wherever_it_stands(wrap: Callable[[int], str]) -> None:
     """From its first change on the prompt stays as it is, and nothing of it is lost."""
@@ -51,7 +53,6 @@ async def test_a_block_that_changes_ends_the_request_wherever_it_stands(wrap: Ca
     assert found[0] == (wrap(0), "")
     assert len({text for text, _ in found[1:]}) == 1
     for number, (text, status) in enumerate(found[1:], start=1):
-        assert text is not None
         assert block(number).partition(">")[2] in status
         assert sorted(f"{text} {status}".split()) == sorted(wrap(number).split())
 
@@ -59,8 +60,7 @@ async def test_a_block_that_changes_ends_the_request_wherever_it_stands(wrap: Ca
 async def test_a_block_that_comes_and_goes_leaves_the_prompt_when_it_goes() -> None:
     """It need not change to make the prompt cache worthless."""
     found = await served(lambda n: PROMPT if n % 2 else f"{PROMPT}\n\n{block('plan')}", requests=6)
-    assert [text for text, _ in found[1:]] == [PROMPT] * 5
-    assert [status for _, status in found[1:]] == ["", block("plan")] * 2 + [""]
+    assert found[1:] == [(PROMPT, ""), (PROMPT, block("plan"))] * 2 + [(PROMPT, "")]
 
 
 async def test_a_block_that_comes_later_and_stays_stays_in_the_prompt() -> None:
@@ -69,68 +69,40 @@ async def test_a_block_that_comes_later_and_stays_stays_in_the_prompt() -> None:
     assert found[1:] == [(f"{PROMPT}\n\n{block('skills')}", "")] * 3
 
 
-class Hanging:
-    """A factory that answers once and then hangs; a deaf one ignores the first cancellation."""
+class Host(Recorder):
+    """A coordinator that can cancel."""
 
-    def __init__(self, *, deaf: bool) -> None:
-        self._deaf = deaf
-        self._answers = iter([PROMPT])
-        self.hangs, self.go = asyncio.Event(), asyncio.Event()
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancellation, self.is_cancelled = self, False
 
-    async def __call__(self) -> str:
-        for answer in self._answers:
+
+@pytest.mark.parametrize("how", ["the host's token", "the caller's task"])
+async def test_a_factory_that_hangs_holds_no_cancelled_request_up(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Though it ignores its own cancellation. The last prompt stays, and nothing is logged: nobody sees the request."""
+    host, answers, hangs, go = Host(), iter([PROMPT]), asyncio.Event(), asyncio.Event()
+
+    async def factory() -> str:
+        for answer in answers:
             return answer
-        self.hangs.set()
-        try:
-            await self.go.wait()
-        except asyncio.CancelledError:
-            if not self._deaf:
-                raise
-            await self.go.wait()
+        hangs.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await go.wait()
+        await go.wait()
         return "too late"
 
-
-@pytest.mark.parametrize("deaf", [False, True], ids=["obedient", "deaf"])
-@pytest.mark.parametrize("how", ["the host's token", "the caller's task"])
-async def test_a_factory_that_hangs_holds_no_cancelled_request_up(
-    deaf: bool, how: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The last prompt stays, and nothing is logged: nobody sees the request."""
-    cancelled, factory = False, Hanging(deaf=deaf)
-    system = SystemPrompt(len, is_cancelled=lambda: cancelled)
-    system.set_factory(factory)
-    await system.refresh()
-    asking = asyncio.create_task(system.refresh())
-    await factory.hangs.wait()
-    assert not asking.done()
-
+    made = SummarizingContextManager(host)
+    await made.set_system_prompt_factory(factory)
+    await made.add_message(user("Hello."))
+    assert await asked(made) == (PROMPT, "")
+    asking = asyncio.create_task(asked(made))
+    await hangs.wait()
     if how == "the host's token":
-        cancelled = True
+        host.is_cancelled = True
     else:
         asking.cancel()
     done, _ = await asyncio.wait([asking], timeout=5)
-
     assert done
-    assert asking.cancelled() is (how == "the caller's task")
-    factory.go.set()
-    await asyncio.sleep(0.01)
-    assert system.text == PROMPT
+    assert asking.cancelled() if how == "the caller's task" else asking.result() == (PROMPT, "")
+    go.set()
     assert not caplog.records
-
-
-async def test_a_factory_that_is_cancelled_by_itself_leaves_the_last_prompt(caplog: pytest.LogCaptureFixture) -> None:
-    """It is a failure of the factory, and no cancellation of the request."""
-    answers = iter([PROMPT])
-
-    async def factory() -> str:
-        try:
-            return next(answers)
-        except StopIteration:
-            raise asyncio.CancelledError("an inner task has ended") from None
-
-    system = SystemPrompt(len)
-    system.set_factory(factory)
-    await system.refresh()
-    await system.refresh()
-    assert system.text == PROMPT
-    assert "the system prompt factory failed; the last prompt is used" in caplog.text

@@ -105,7 +105,7 @@ class TestTrouble:
         assert await store.get(["b"]) == {}
         assert shaky.calls == ["get b"] * 2
         [warning] = caplog.messages
-        assert warning.startswith("the shaky store: OSError; summaries are kept in memory")
+        assert warning.startswith("the shaky store: OSError; meanwhile summaries are kept in memory")
         assert "hunter2" not in warning
 
     async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:

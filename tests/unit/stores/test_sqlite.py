@@ -209,27 +209,6 @@ class TestTrouble:
         assert any("the cache is damaged; delete the file" in text for text in told)
         assert not any("can be written" in text for text in told)
 
-    @pytest.mark.parametrize(
-        ("pragma", "error"), [("max_page_count = 10", "disk is full"), ("query_only = ON", "readonly")]
-    )
-    async def test_a_disk_that_takes_nothing_leaves_what_was_kept(
-        self, path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, pragma: str, error: str
-    ) -> None:
-        """Full, or to be read only: the entries are read, and a put says why it fails."""
-        await store.put(summary("a"))
-        await store.close()
-        connect = sqlite3.connect
-
-        def connected(*args: Any, **settings: Any) -> sqlite3.Connection:
-            made: sqlite3.Connection = connect(*args, **settings)
-            made.execute(f"PRAGMA {pragma}")
-            return made
-
-        monkeypatch.setattr(sqlite3, "connect", connected)
-        with pytest.raises(StoreUnavailable, match=error):
-            await store.put(summary("b", "x" * 200_000))
-        assert (await store.get(["a", "b"])).keys() == {"a"}
-
 
 WRITE = """
 import asyncio, sys

@@ -11,8 +11,8 @@ from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableEr
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.breaker import Breaker
 from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.failures import Breaker
 from context_summarize.summaries.request import Job, Target
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
@@ -40,13 +40,6 @@ def test_five_failures_in_a_row_open_it_for_a_minute() -> None:
         made.failed()
     assert made.retry_in_s is None
     assert made.failed()
-    assert made.retry_in_s == 60
-
-
-def test_what_no_retry_mends_opens_it_at_once() -> None:
-    """Auth, quota, unknown model."""
-    made = Breaker(Clock())
-    assert made.failed(permanent=True)
     assert made.retry_in_s == 60
 
 
@@ -88,29 +81,6 @@ async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: 
             made.failed()
     await asyncio.gather(*others)
     assert found == [(False, None) if success else (True, 120)] * 2
-
-
-async def test_a_closed_one_lets_calls_run_side_by_side() -> None:
-    """Nobody waits for anybody."""
-    made = Breaker(Clock())
-    async with made.turn() as first, made.turn() as second:
-        assert (first, second) == (False, False)
-
-
-def test_a_call_that_was_under_way_when_it_opened_is_no_probe() -> None:
-    """Its failure does not double the pause."""
-    made, _ = opened()
-    assert not made.failed()
-    assert made.retry_in_s == 60
-
-
-def test_an_answer_to_somebody_else_ends_the_pause() -> None:
-    """The provider's outage is over, however long the pause had grown; the next call is a probe."""
-    made, _ = opened()
-    made.end_pause()
-    assert made.retry_in_s is None
-    made.failed()
-    assert made.retry_in_s == 120
 
 
 class Session:
@@ -171,26 +141,3 @@ async def test_at_most_60_calls_are_lost_in_300_requests_under_any_provider(answ
     await session.serve(700)
     assert 30 <= session.most_lost() <= 60
     assert any(at >= 400 for at in session.lost), "a recovery is seen"
-
-
-async def test_calls_that_bring_summaries_are_never_held_back() -> None:
-    """A thousand at one request."""
-    session = Session(lambda asked: ANSWER)
-    for _ in range(1_000):
-        await session.ask()
-    assert session.made == 1_000
-
-
-async def test_a_session_whose_calls_are_spent_asks_nobody_until_more_requests_are_served() -> None:
-    """Nor does a pause of the provider's breaker allow any more."""
-    session = Session(lambda asked: "")
-    for _ in range(100):
-        session.clock.time += 3_600
-        await session.ask()
-    target = Target(session.provider, "p")
-    assert session.summarizer.is_paused(target)
-    assert len(session.lost) == 30
-    session.totals.requests += 9
-    assert session.summarizer.is_paused(target)
-    session.totals.requests += 1
-    assert not session.summarizer.is_paused(target)

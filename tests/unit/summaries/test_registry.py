@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
-from amplifier_core.message_models import ChatRequest, ChatResponse
+from amplifier_core.message_models import ChatRequest
 
 from context_summarize.config import Config
-from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
@@ -22,7 +19,7 @@ from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
-from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores import MemoryStore, SummaryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
@@ -42,21 +39,11 @@ def count(text: str) -> int:
     return -(-len(text) // 4)
 
 
-class Broken(MemoryStore):
-    """A store that fails whatever it is asked."""
-
-    async def get(self, keys: Iterable[str]) -> dict[str, Summary]:
-        raise OSError(f"no disk for {TOKEN}")
-
-    async def put(self, summary: Summary) -> None:
-        raise OSError(f"no disk for {TOKEN}")
-
-
 class Scene:
     """A history that is cut into segments, and everything that gets the texts of their nodes."""
 
     def __init__(
-        self, *script: Any, store: MemoryStore | None = None, gate: asyncio.Event | None = None, **settings: Any
+        self, *script: Any, store: SummaryStore | None = None, gate: asyncio.Event | None = None, **settings: Any
     ) -> None:
         self.provider = ScriptedProvider(script, then=ANSWER, gate=gate)
         self.target: Target | None = Target(self.provider, "main", "small")
@@ -65,7 +52,7 @@ class Scene:
             Config(**settings), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep
         )
         self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
-        self.tasks = SummaryRegistry(shared, Summarizer(shared), self._show, lambda: self.cancelled)
+        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: self.cancelled)
         self.history = History()
         for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
@@ -74,9 +61,6 @@ class Scene:
         self.builder.advance()
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3])
-
-    def _show(self, builder: NodeBuilder, node: Node, summary: Summary) -> Any:
-        return show_node(builder.history, node, summary, PROMPTS.frame.fill, count)
 
     async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
@@ -99,19 +83,9 @@ class Scene:
         return [node for node in nodes if node.key in found]
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
-        return self.hooks.events
-
-
-def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Note whose rows are read."""
-    source = builder.source
-
-    def source_of(node: Node) -> Any:
-        read.append(node)
-        return source(node)
-
-    monkeypatch.setattr(builder, "source", source_of)
+        return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
 async def settle() -> None:
@@ -148,39 +122,6 @@ class TestOneSummary:
         assert scene.provider.calls == 1
         assert [name for name, _ in await scene.events()] == [SUMMARY]
 
-    async def test_asking_what_is_known_starts_nothing(self) -> None:
-        """Neither a text nor a size nor a row."""
-        scene = Scene()
-        node, tasks, before = scene.leaves[0], scene.tasks, asyncio.all_tasks()
-        assert (tasks.summary(node), tasks.size_of(node), tasks.shown(node), tasks.is_known(node)) == (
-            *[None] * 3,
-            False,
-        )
-        assert (tasks.rows([node]), tasks.texts([node]), tasks.is_from_store(node.key)) == ([], [], False)
-        await settle()
-        assert (asyncio.all_tasks(), scene.provider.calls) == (before, 0)
-
-    async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
-        gate, read = asyncio.Event(), list[Node]()
-        scene = Scene(gate=gate, max_concurrency=1)
-        noted(scene.builder, read, monkeypatch)
-        asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
-        await settle()
-        assert (scene.provider.calls, read) == (1, scene.leaves[:1])
-        gate.set()
-        assert await asked == []
-        assert read == scene.leaves[:4]
-
-    async def test_what_is_made_ahead_has_its_row(self) -> None:
-        """A row takes a few milliseconds: the next request need not make it."""
-        scene = Scene()
-        scene.tasks.start(scene.merged, scene.builder, scene.target)
-        assert scene.tasks.version == 0
-        await scene.tasks.settled([scene.merged.key])
-        assert [shown.node for shown in scene.tasks.rows([scene.merged])] == [scene.merged]
-        assert scene.tasks.version == 4, "a task each"
-
 
 class TestMerge:
     async def test_children_are_made_then_joined_by_one_call(self) -> None:
@@ -196,23 +137,6 @@ class TestMerge:
         assert await scene.stored(*tree) == list(tree)
         fresh = Scene(store=scene.store)
         assert (await fresh.text(fresh.merged), fresh.provider.calls) == (made, 0)
-
-    @pytest.mark.parametrize("who", ["a merge", "a request"])
-    async def test_a_compaction_meanwhile_takes_nothing_from_who_waits(self, who: str) -> None:
-        """What no view shows is let go of; a merge, or a request, that still needs it finds it in the store."""
-        first = Scene()
-        await first.text(first.leaves[0])
-        gate = asyncio.Event()
-        scene = Scene(store=first.store, gate=gate)
-        wanted = [scene.merged] if who == "a merge" else scene.leaves[:3]
-        waiting = asyncio.create_task(scene.get(*wanted))
-        await settle()
-        assert scene.tasks.summary(scene.leaves[0]) is not None
-        scene.tasks.compacted([])
-        gate.set()
-        assert await waiting == []
-        assert [shown.summary.text for shown in scene.tasks.rows(wanted)] == [ANSWER] * len(wanted)
-        assert scene.provider.calls == 2 + (who == "a merge")
 
     async def test_nothing_is_merged_from_a_fallback(self) -> None:
         """A node with a fallback anywhere below it is itself one, joined by code, and not stored."""
@@ -233,46 +157,8 @@ class TestMerge:
         scene.clock.time += 60
         assert (await scene.text(top)).text == ANSWER
 
-    async def test_a_merge_that_fails_is_joined_by_code(self) -> None:
-        """The children's texts stand, within the length of the node."""
-        scene = Scene(ANSWER, ANSWER, ANSWER, DOWN)
-        made = await scene.text(scene.merged)
-        assert made.fallback
-        assert made.text.count(ANSWER) == 3
-        assert made.tokens <= scene.merged.summary_tokens
-
 
 class TestFallbacks:
-    async def test_without_a_provider_one_stands_in_and_is_not_stored(self) -> None:
-        """Until the next compaction begins: then the provider is asked again."""
-        scene = Scene()
-        leaf, provider = scene.leaves[0], scene.target
-        scene.target = None
-        made = await scene.text(leaf)
-        assert made.fallback
-        assert made.text.startswith(FALLBACK_LINE)
-        assert "ORD00000" in made.text
-        assert made.tokens == count(made.text) < made.source_tokens
-        assert (await scene.stored(leaf), scene.tasks.summary(leaf), await scene.events()) == ([], None, [])
-        scene.tasks.begin()
-        assert (scene.tasks.is_known(leaf), scene.tasks.shown(leaf)) == (False, None)
-        scene.target = provider
-        assert (await scene.text(leaf)).text == ANSWER
-
-    async def test_it_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction that shows it; the rows below a merge are read once."""
-        scene, read = Scene(), list[Node]()
-        scene.target = None
-        noted(scene.builder, read, monkeypatch)
-        first = await scene.text(scene.merged)
-        for _ in range(3):
-            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
-            assert await scene.text(scene.merged) is first
-        assert read == scene.leaves[:3]
-        scene.tasks.compacted([])
-        assert await scene.text(scene.merged) == first
-        assert read == scene.leaves[:3] * 2, "what no view shows is let go of"
-
     async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
         """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
         scene = Scene(*[""] * 6)
@@ -304,44 +190,8 @@ class TestFallbacks:
         assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
         assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
 
-    async def test_what_is_looked_up_is_known_or_stored_and_nothing_else(self) -> None:
-        """Nobody is asked, and no fallback takes a place."""
-        scene = Scene()
-        await scene.get(*scene.leaves[:2])
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.look_up(scene.leaves[:3], fresh.builder)
-        assert [shown.node for shown in fresh.tasks.rows(scene.leaves[:3])] == scene.leaves[:2]
-        assert not fresh.tasks.is_known(scene.leaves[2])
-        assert fresh.provider.calls == 0
-
-    @pytest.mark.parametrize("known", [True, False])
-    async def test_others_have_their_turn_between_two_rows(self, known: bool) -> None:
-        """Each takes a few milliseconds, whether of a summary or of a fallback."""
-        scene, turns = Scene(), set[int]()
-        if known:
-            await scene.get(*scene.leaves[:3])
-            scene.tasks.forget_history(scene.builder.history)
-
-        async def count_rows() -> None:
-            while True:
-                turns.add(len(scene.tasks.rows(scene.leaves[:3])))
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count_rows())
-        await scene.tasks.place(scene.leaves[:3], scene.builder)
-        counting.cancel()
-        assert {1, 2} <= turns
-
 
 class TestWhatGoesWrong:
-    async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
-        """What was made is shown all the same; the log holds no secret of the error."""
-        scene = Scene(store=Broken())
-        assert (await scene.text(scene.merged)).text == ANSWER
-        assert "no summary can be read" in caplog.text
-        assert "a summary cannot be stored" in caplog.text
-        assert TOKEN not in caplog.text
-
     async def test_an_error_of_our_own_leaves_a_fallback(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -356,59 +206,8 @@ class TestWhatGoesWrong:
         assert "a summary could not be made" in caplog.text
         assert TOKEN not in caplog.text
 
-    async def test_closing_ends_every_wait_and_makes_fallbacks_for_those_alone_who_need_them(self) -> None:
-        """What the end of the session has cut off has not failed; nothing is started any more."""
-        scene = Scene(gate=asyncio.Event())
-        waiting = asyncio.create_task(scene.get(scene.leaves[0]))
-        await settle()
-        await scene.tasks.close()
-        assert await waiting == await scene.get(scene.leaves[1]) == []
-        assert not any(map(scene.tasks.is_known, scene.leaves[:2]))
-        await scene.tasks.place(scene.leaves[:2], scene.builder)
-        assert all(map(scene.tasks.is_known, scene.leaves[:2]))
-        assert scene.provider.calls == 1
-
-    async def test_a_task_that_was_cancelled_before_it_began_is_over(self) -> None:
-        """A session that ends at once."""
-        scene = Scene()
-        scene.tasks.start(scene.leaves[0], scene.builder, scene.target)
-        await scene.tasks.close()
-        await asyncio.wait_for(scene.tasks.settled([scene.leaves[0].key]), 30)
-        assert scene.provider.calls == 0
-
 
 class TestEvents:
-    async def test_a_summary_is_told_with_every_key(self) -> None:
-        """The payload of the design."""
-        usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920, "cost_usd": Decimal("0.25")}
-        response = ChatResponse.model_validate(
-            {"content": [{"type": "text", "text": ANSWER}], "usage": usage, "metadata": {"model": "small-1"}}
-        )
-
-        def slow(request: ChatRequest) -> ChatResponse:
-            scene.clock.time += 1.5
-            return response
-
-        scene = Scene(slow)
-        made = await scene.text(scene.leaves[0])
-        assert await scene.events() == [
-            (
-                "context-summarize:summary",
-                {
-                    "key": scene.leaves[0].key,
-                    "level": 0,
-                    "source_tokens": made.source_tokens,
-                    "summary_tokens": made.tokens,
-                    "provider": "main",
-                    "model": "small-1",
-                    "duration_ms": 1_500,
-                    "attempts": 1,
-                    "usage": {"input_tokens": 900, "output_tokens": 20},
-                    "cost_usd": "0.25",
-                },
-            )
-        ]
-
     async def test_a_failure_is_told_with_every_key(self, caplog: pytest.LogCaptureFixture) -> None:
         """What may go away is a warning, each time; what lasts is an error, once until a summary is made."""
         scene = Scene(RateLimitError("slow", retry_after=300.0), DOWN, DOWN, ANSWER, DOWN)
@@ -432,61 +231,6 @@ class TestEvents:
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
 
 
-class TestWaiting:
-    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
-        """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
-        gate = asyncio.Event()
-        scene = Scene(DOWN, gate=gate)
-        node = scene.leaves[0]
-        for seconds in (0.0, 3_600.0):
-            assert await scene.get(node, seconds=seconds) == [node], "at once"
-        gate.set()
-        await scene.tasks.settled([node.key])
-        scene.clock.time += 60
-        assert await scene.get(node, seconds=3_600.0) == []
-        assert scene.tasks.summary(node) is not None
-        assert scene.provider.calls == 2
-
-    async def test_only_what_was_waited_for_is_late(self) -> None:
-        """What prefetch has begun is waited for by the request that needs it."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        begun = scene.leaves[1]
-        scene.tasks.start(begun, scene.builder, scene.target)
-        await scene.get(scene.leaves[0], seconds=0.0)
-        waiting = asyncio.create_task(scene.get(begun, seconds=3_600.0))
-        await settle()
-        gate.set()
-        assert await waiting == []
-
-    @pytest.mark.parametrize("how", ["told", "looked up"])
-    async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
-        """Whether it says so or has to be asked; afterwards it is waited for like any."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        node = scene.leaves[0]
-
-        async def cancel() -> None:
-            await settle()
-            if how == "told":
-                scene.tasks.stop_waiting()
-            scene.cancelled = how == "looked up"
-
-        late, _ = await asyncio.gather(scene.get(node), cancel())
-        assert late == [node]
-        assert scene.tasks.is_stopped
-        assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once, and it is not late"
-        scene.tasks.resume_waiting()
-        scene.cancelled = False
-        assert not scene.tasks.is_stopped
-        waiting = asyncio.create_task(scene.get(scene.leaves[1], seconds=3_600.0))
-        await settle()
-        gate.set()
-        assert await waiting == []
-        assert await scene.get(node) == []
-        assert scene.provider.calls == 2
-
-
 class TestLife:
     async def test_what_no_view_shows_is_let_go_of_and_what_one_shows_is_kept(self) -> None:
         """It is found in the store again."""
@@ -502,33 +246,3 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
-
-    async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
-        """As after a restart; a fallback and one line do not."""
-        scene = Scene()
-        await scene.get(scene.leaves[0])
-        await scene.tasks.place(scene.leaves[1:2], scene.builder)
-        text, fallback = scene.tasks.rows(scene.leaves[:2])
-        fresh = Scene()
-        fresh.tasks.compacted([text, fallback])
-        assert fresh.tasks.rows(scene.leaves[:2]) == [text]
-        fresh = Scene()
-        fresh.tasks.compacted([replace(text, line=True)])
-        assert fresh.tasks.rows(scene.leaves[:2]) == []
-
-    async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
-        """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        late, placed = scene.leaves[:2]
-        assert await scene.get(late, seconds=0.0) == [late]
-        await scene.tasks.place([placed], scene.builder)
-        scene.tasks.forget_history(scene.builder.history)
-        assert not scene.tasks.is_known(placed)
-        gate.set()
-        assert await scene.get(late, seconds=3_600.0) == []
-        scene.tasks.forget_history(scene.builder.history)
-        assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
-        assert await scene.get(late) == []
-        assert len(scene.tasks.rows([late])) == 1
-        assert scene.provider.calls == 1

@@ -16,13 +16,6 @@ def feed(meter: Meter, *observations: tuple[int, int]) -> None:
 
 
 class TestMeter:
-    def test_cache_writes_are_added_and_cache_reads_are_not(self) -> None:
-        """input_tokens holds the cache reads in some hosts."""
-        meter = Meter()
-        meter.served(10_000)
-        assert meter.observe({"input_tokens": 4_000, "cache_write_tokens": 7_000, "cache_read_tokens": 50_000})
-        assert meter.correct(10_000) == 11_000
-
     def test_a_swapped_model_drops_what_was_learnt(self) -> None:
         """A figure more than a quarter off a known line is a new beginning."""
         meter = Meter()
@@ -30,16 +23,6 @@ class TestMeter:
         assert meter.correct(21_000) == 21_000
         feed(meter, (30_000, 30_000))
         assert meter.correct(40_000) == 40_000
-
-    def test_only_the_first_large_response_after_a_served_view_counts(self) -> None:
-        """Helpers' smaller calls before it are passed over, and whatever follows is not ours."""
-        meter = Meter()
-        assert not meter.observe({"input_tokens": 10_000})
-        meter.served(10_000)
-        assert not meter.observe({"input_tokens": 5_999})
-        assert meter.observe({"input_tokens": 12_000})
-        assert not meter.observe({"input_tokens": 15_000})
-        assert meter.correct(10_000) == 12_000
 
     @pytest.mark.parametrize(
         ("observations", "expected"),
@@ -64,15 +47,3 @@ class TestMeter:
         for size in (meter.correct(0), meter.correct(0) + 7, 20_000, 200_001):
             assert size - 2 <= meter.correct(meter.invert(size)) <= size
         assert meter.invert(-5) == 0
-
-
-class TestForegroundUsage:
-    """A loop that knows which response was for the view says so itself."""
-
-    def test_a_claimed_view_is_measured_by_its_recorder_alone(self) -> None:
-        meter = Meter()
-        meter.served(10_000)
-        record = meter.claim()
-        assert not meter.observe({"input_tokens": 17_000})
-        assert record(input_tokens=9_000, cache_write_tokens=3_000)
-        assert meter.correct(10_000) == 12_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -29,34 +27,6 @@ def unloaded() -> Iterator[None]:
 
 
 class TestLoading:
-    @pytest.mark.asyncio
-    async def test_a_cancelled_load_does_not_break_the_others(
-        self, unloaded: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Concurrent callers unpack once; cancelling one leaves the work to the rest."""
-        started, go, calls = threading.Event(), threading.Event(), []
-        unpack = tokens._ranks_text
-
-        def gated() -> bytes:
-            calls.append(1)
-            started.set()
-            assert go.wait(30)
-            return unpack()
-
-        monkeypatch.setattr(tokens, "_ranks_text", gated)
-        counter = TokenCounter()
-        first, second = asyncio.create_task(counter.load()), asyncio.create_task(counter.load())
-        assert await asyncio.to_thread(started.wait, 30)
-        first.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await first
-        assert not counter.loaded
-        go.set()
-        await second
-        assert counter.loaded
-        await counter.load()
-        assert calls == [1]
-
     def test_damaged_ranks_are_named_and_tried_again(self, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
         """A wrong checksum is a clear error, and a failure is not remembered."""
         counter = TokenCounter()

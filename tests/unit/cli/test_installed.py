@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.errors import ProviderUnavailable
-from context_summarize.providers.installed import mounted_provider
+from context_summarize.cli.replay import mounted_provider
+from context_summarize.errors import CommandError
 from tests.support.cli import install
 
 
@@ -42,6 +42,6 @@ async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeyp
     ],
 )
 async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):
-    with pytest.raises(ProviderUnavailable, match=says):
+    with pytest.raises(CommandError, match=says):
         async with mounted_provider(install(tmp_path, monkeypatch, name, source)):
             pass

@@ -1,0 +1,53 @@
+"""The time of a row, `metadata.timestamp`: hosts expect it of a context, save it, and replay a session by it.
+
+It is the one thing that is added to a row, and only where the host gave no time. It says nothing to a model: sizes,
+keys and records are made without it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from context_summarize.messages.rows import JsonRow, compact_json
+
+_TIME = "timestamp"
+
+
+def time_text(seconds: float) -> str:
+    """A time in seconds since 1970 as rows carry it: ISO 8601, UTC, milliseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def set_times(rows: Iterable[JsonRow], now: str, ours: Iterable[JsonRow] = ()) -> None:
+    """Give each row without a time one: that of an equal row among `ours`, in order, else `now`."""
+    without = [row for row in rows if not _has_time(row)]
+    known: dict[str, deque[JsonRow]] = defaultdict(deque)
+    for row in filter(_has_time, ours) if without else ():
+        known[compact_json(timeless(row))].append(row)
+    marks = {_TIME: now}  # shared by all rows that have no other mark
+    for row in without:
+        same = known.get(compact_json(timeless(row))) if known else None
+        if same:
+            row["metadata"] = same.popleft().get("metadata")
+        else:
+            row["metadata"] = {**row["metadata"], **marks} if row.get("metadata") else marks
+
+
+def timeless(row: JsonRow) -> JsonRow:
+    """The row without its time, for comparisons."""
+    marks = row.get("metadata")
+    if marks is not None and not isinstance(marks, dict):
+        return row
+    kept = {key: value for key, value in row.items() if key != "metadata"}
+    left = {key: value for key, value in (marks or {}).items() if key != _TIME}
+    return {**kept, "metadata": left} if left else kept
+
+
+def _has_time(row: JsonRow) -> bool:
+    """True where the host gave a time, in the metadata or beside it; or metadata that can hold none."""
+    marks = row.get("metadata")
+    if marks is not None and not isinstance(marks, dict):
+        return True
+    return (marks or {}).get(_TIME) is not None or row.get(_TIME) is not None

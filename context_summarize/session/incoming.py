@@ -1,0 +1,163 @@
+"""Rows that a host hands over: one by one, or in place of the whole history; they go to the history's file as well."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from context_summarize.background import in_thread
+from context_summarize.core.history import History
+from context_summarize.errors import MessageError
+from context_summarize.history_file import HistoryFile, session_path
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse, rough_size
+from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.timing import set_times, time_text
+from context_summarize.session.conversation import Conversation, moved, named
+from context_summarize.session.current import Current
+from context_summarize.tokens.measure import measure
+
+_AT_ONCE = 50
+"""Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
+_MANY = 1_000
+"""Rows above which an import into an empty history is taken in by a thread."""
+
+
+class Incoming:
+    """Takes in the rows of a session's host."""
+
+    def __init__(self, current: Current, coordinator: Any | None, now: Callable[[], float]) -> None:
+        self._current, self._now = current, now
+        persistence = current.services.config.persistence
+        path = session_path(str(persistence["path"]), coordinator) if persistence else None
+        self.file = HistoryFile(path, self._take) if path else None
+        """The history's file; None where none is kept."""
+        self._replacing = asyncio.Lock()
+        """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
+        self._added = 0
+        """Rows that were added one by one: those that come after a call of `set` or `clear` stay."""
+
+    async def ready(self) -> None:
+        """Until the history's file has been read, if there is one."""
+        if self.file is not None:
+            await self.file.ready()
+
+    async def add(self, message: JsonRow) -> None:
+        """Append one message.
+
+        Raises:
+            ValueError: the row cannot be kept; nothing has changed.
+        """
+        raw, file, counter = normalise(message), self.file, self._current.host.counter
+        set_times([raw], time_text(self._now()))
+        self._added += 1
+        # The row is in place before anything is awaited, so that rows keep the order of the calls.
+        if file is not None and not file.loaded:
+            await file.append([raw])
+            return
+        self._take([raw])
+        history = self._current.chat.history
+        index = len(history) - 1
+        if file is not None:
+            await file.append([raw])
+        if not counter.loaded:
+            await counter.load()
+        history.tokens[index] = await in_thread(rough_size(raw), measure, raw, counter.count)
+
+    def _take(self, rows: Iterable[JsonRow]) -> None:
+        """Append normalised rows to the history."""
+        for raw in rows:
+            self._current.chat.history.add(analyse(raw))
+
+    async def set(self, messages: Iterable[JsonRow]) -> None:
+        """Replace the history.
+
+        Raises:
+            ValueError: a row cannot be kept; nothing has changed.
+        """
+        added = self._added
+        await self.ready()
+        async with self._replacing:
+            history = self._current.chat.history
+            known = len(history) - (self._added - added)  # rows that were added since the host's call stay at the end
+            ours, rows = [row.raw for row in history.rows[:known]], await checked_rows(messages)
+            if self.file is not None:
+                rows = await self.file.accepted(ours, rows)
+            await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
+            same = common_prefix(history.rows[:known], rows)
+            if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
+                await self._replace(history, rows, same, known)
+            elif self._current.chat.history is history:
+                self._take(rows[same:])
+                if self.file is not None:
+                    await self.file.append(rows[same:])
+
+    async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
+        """Go on with these rows and those that came since the host's call."""
+        steered = self._current.chat.steered
+        kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
+        fresh = replace(self._current.fresh(), steered=steered)
+        fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], pins)
+        if self._current.chat.history is not history:
+            return
+        added = [row.raw for row in history.rows[known:]]
+        self._current.begin(fresh)
+        self._take(added)
+        if self.file is not None:
+            await self.file.replace([*rows, *added])
+
+    async def clear(self) -> None:
+        """Forget every row, but none that is added after this call."""
+        added = self._added
+        await self.ready()
+        async with self._replacing:
+            history = self._current.chat.history
+            later = [row.raw for row in history.rows[len(history) - (self._added - added) :]]
+            self._current.begin(self._current.fresh())
+            self._current.forget()
+            self._take(later)
+            if self.file is not None:
+                await self.file.replace(later)  # first: the host may cancel while the record is written
+            await self._current.records.write(self._current.chat)  # no pins, nothing undone
+
+
+async def checked_rows(messages: Any) -> list[JsonRow]:
+    """Every row of a host, checked and copied.
+
+    Raises:
+        MessageError: it is no list of rows, or one of them cannot be kept; the text names it.
+    """
+    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
+        raise MessageError(f"messages must be a list of messages, got {type(messages).__name__}")
+    rows: list[JsonRow] = []
+    for at, message in enumerate(messages, 1):
+        try:
+            rows.append(normalise(message))
+        except MessageError as error:
+            raise MessageError(f"message {at - 1}: {error}") from None
+        if at % _AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return rows
+
+
+def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
+    """How many rows at the start are equal."""
+    pairs = enumerate(zip(ours, rows, strict=False))
+    return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
+
+
+def _fill(
+    fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], pins: Sequence[tuple[int, str]]
+) -> Conversation:
+    """A fresh conversation with rows that are known already, with their sizes, and others after them.
+
+    Args:
+        pins: pinned groups by number and hash.
+    """
+    for row, tokens in same:
+        fresh.history.add(row, tokens)
+    for raw in others:
+        fresh.history.add(analyse(raw))
+    return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.history)))

@@ -1,0 +1,108 @@
+"""The end of a session: providers are cleaned up before the context, so what is under way is waited for earlier."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amplifier_core.message_models import ChatRequest
+
+from context_summarize.session import current
+from context_summarize.testing import JsonRow
+from tests.support.session import Host, is_summary_request, summarise
+
+SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
+
+
+class Gated:
+    """Summaries that come once the gate is open."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.under_way = 0
+
+    async def __call__(self, request: ChatRequest) -> str:
+        self.under_way += 1
+        await self.gate.wait()
+        return summarise(request)
+
+
+async def prefetching(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, summary: Callable[[ChatRequest], Any], rows: list[JsonRow] | None
+) -> Host:
+    """A session whose summaries are being made ahead, or one that takes these rows up."""
+    host = await Host(monkeypatch, {**SMALL, "cache": str(tmp_path / "store.sqlite")}, summary=summary).start()
+    if rows is not None:
+        await host.context.set_messages(rows)
+        return host
+    while not host.provider.summary_requests:
+        await host.talk(1)
+        await asyncio.sleep(0.01)  # the store is looked into by a thread
+    return host
+
+
+async def test_what_is_under_way_at_the_end_is_waited_for_and_stored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next process asks for nothing again."""
+    caplog.set_level(logging.WARNING)
+    summary = Gated()
+    host = await prefetching(monkeypatch, tmp_path, summary, None)
+    rows, asked = await host.context.get_messages(), list(host.provider.summary_requests)
+    end = asyncio.create_task(host.end())
+    async with asyncio.timeout(30):
+        await asyncio.wait({end}, timeout=0.05)
+        summary.gate.set()
+        await end
+
+    assert host.provider.cancelled == host.provider.gone_wrong == 0
+    assert len(host.provider.summary_requests) == len(asked), "nothing is begun at the end"
+    assert len(host.seen("context-summarize:summary")) == len(asked)
+    assert caplog.records == []
+    again = await prefetching(monkeypatch, tmp_path, summarise, rows)
+    await again.context.compact()
+    texts = [str(request.messages[1].content) for request in asked]
+    assert not [request for request in again.provider.requests if str(request.messages[1].content) in texts]
+    await again.end()
+
+
+async def test_what_takes_longer_ends_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    monkeypatch.setattr(current, "END_SECONDS", 0.01)
+    host = await prefetching(monkeypatch, tmp_path, Gated(), None)
+    await host.end()
+
+    assert host.seen("context-summarize:failure") == []
+    assert caplog.records == []
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert all(map(is_summary_request, host.provider.requests[-1:]))
+
+
+async def test_a_host_that_has_cancelled_waits_for_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    host = await prefetching(monkeypatch, tmp_path, Gated(), None)
+    host.session.coordinator.cancellation.request_immediate()
+    ended: Awaitable[None] = host.end()
+    await asyncio.wait_for(ended, 3)
+
+
+async def test_sessions_that_stay_short_pay_for_no_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of sub-agents do. One that goes on has its first summaries made before they are needed."""
+    for turns in (4, 5, 6, 7, 8, 9):
+        host = await Host(monkeypatch, SMALL).start()
+        await host.talk(turns)
+        await host.end()
+        assert host.provider.summary_requests == [], turns
+
+    host = await Host(monkeypatch, SMALL).start()
+    for _ in range(16):
+        await host.talk(1)
+        await host.context.settle()  # a model takes its time between two prompts
+    assert len(host.provider.summary_requests) > 0
+    assert (await host.context.statistics()).waits == 0
+    await host.end()

@@ -1,0 +1,55 @@
+"""A script for a fresh process: a real session with a loop of two lines and this module, from a source or installed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_SCRIPT = '''
+import asyncio, json, sys, types
+from pathlib import Path
+from amplifier_core import AmplifierSession
+from amplifier_core.module_sources import ModuleNotFoundError
+
+context = json.loads("""CONTEXT""")
+
+class Resolver:
+    def resolve(self, module_id, source_hint=None, profile_hint=None):
+        if source_hint is None:
+            raise ModuleNotFoundError(module_id)
+        return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
+
+class Loop:
+    async def execute(self, prompt, context, **parts):
+        await context.add_message({"role": "user", "content": prompt})
+        return str(await context.get_messages_for_request())
+
+class Provider:
+    name = "none"
+
+def install(module_id, point, part, **name):
+    async def mount(coordinator, config):
+        await coordinator.mount(point, part, **name)
+
+    sys.modules["amplifier_module_" + module_id] = types.SimpleNamespace(mount=mount)
+
+install("loop", "orchestrator", Loop())
+install("provider", "providers", Provider(), name="none")
+
+async def main():
+    parts = {"orchestrator": {"module": "loop"}, "context": {"module": "context-summarize", **context}}
+    session = AmplifierSession({"session": parts, "providers": [{"module": "provider"}]})
+    await session.coordinator.mount("module-source-resolver", Resolver())
+    async with session:
+        print(await session.execute("hello"))
+    import context_summarize
+    print(context_summarize.__file__)
+    await asyncio.sleep(0.2)  # the kernel ends its threads
+
+asyncio.run(main())
+'''
+
+
+def bare_host(**context: Any) -> str:
+    """The script, with these keys of the context module: its `source`, its `config`. It prints a view and a path."""
+    return _SCRIPT.replace("CONTEXT", json.dumps(context))

@@ -1,0 +1,132 @@
+"""windows.py: the window of a provider, and the budget of a request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.session.windows import Window, Windows, request_budget
+
+
+def info(defaults: Any) -> Any:
+    """A provider with `get_info().defaults` alone."""
+    return SimpleNamespace(get_info=lambda: SimpleNamespace(defaults=defaults))
+
+
+def model(answer: Any, defaults: Any = None, *, is_async: bool = False) -> Any:
+    """A provider with `get_model_info()`; an exception is raised."""
+
+    def get_model_info() -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    async def later() -> Any:
+        return get_model_info()
+
+    return SimpleNamespace(get_model_info=later if is_async else get_model_info, get_info=info(defaults).get_info)
+
+
+SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
+MODEL = SimpleNamespace(**SIZES)
+WINDOWS: list[tuple[Any, Window | None]] = [
+    (info(SIZES), Window(100_000, 8_000)),
+    (model(MODEL), Window(100_000, 8_000)),
+    (model(SIZES, {"context_window": 5}, is_async=True), Window(100_000, 8_000)),
+    (model(RuntimeError("no model"), SIZES), Window(100_000, 8_000)),
+    (model(SystemExit(1), SIZES, is_async=True), Window(100_000, 8_000)),
+    (model(asyncio.CancelledError(), is_async=True), None),
+    (info(None), None),
+    (info({"context_window": "100000"}), None),
+    (info({"context_window": 9, "max_output_tokens": -1}), Window(9, 0)),
+    (SimpleNamespace(get_model_info=5, get_info=None), None),
+    (None, None),
+]
+
+
+async def test_the_window_is_read_from_wherever_the_provider_says_it() -> None:
+    """get_model_info(), sync or async, then get_info().defaults; some offer neither, and some raise anything."""
+    for provider, window in WINDOWS:
+        assert await Windows(Config()).of(provider) == window
+
+
+def test_the_budget_is_what_output_and_margin_leave() -> None:
+    """Of a model that can write more, a quarter; half the window where nothing is left."""
+    assert Window(100_000, 8_000).budget(1_000) == 91_000
+    assert Window(200_000, 128_000).budget(1_000) == 149_000
+    assert Window(200_000, 128_000, 4_096).budget(1_000) == 194_904
+    assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
+    assert Window(2_000, 500).budget(1_000) == 750
+    assert Window(1, 1).budget(1_000) == 1
+
+
+async def test_the_budget_has_an_order_and_an_upper_bound() -> None:
+    """The argument, else the window, else max_tokens, else 200,000; max_tokens bounds them all."""
+    told, plain = info(SIZES), Config()
+    assert await request_budget(plain, 5_000, told) == 5_000
+    assert await request_budget(plain, None, told) == await request_budget(plain, 0, told) == 91_000
+    assert await request_budget(plain, None, None) == DEFAULT_BUDGET == 200_000
+    small = Config(max_tokens=50_000)
+    assert await request_budget(small, None, None) == await request_budget(small, 80_000, None) == 50_000
+    assert await request_budget(small, 8_000, None) == 8_000
+    assert await request_budget(Config(max_tokens=500_000), None, told) == 91_000
+
+
+class Hanging:
+    """A provider whose `get_model_info()` answers so often, and then hangs and ignores its cancellation."""
+
+    def __init__(self, answers: int) -> None:
+        self.asked, self._answers, self.released = 0, answers, asyncio.Event()
+
+    async def get_model_info(self) -> Any:
+        self.asked += 1
+        while self.asked > self._answers and not self.released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.released.wait()
+        return MODEL
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_summarize.session.windows._INFO_SECONDS", 0.01)
+    monkeypatch.setattr("context_summarize.session.windows._PAUSE", 0)
+    monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
+
+
+@pytest.mark.usefixtures("_soon")
+class TestHangs:
+    async def test_the_last_known_window_counts_while_a_provider_hangs(self) -> None:
+        """It is asked once, not for every request."""
+        provider, windows = Hanging(1), Windows(Config())
+        for _ in range(5):
+            assert await windows.of(provider) == Window(100_000, 8_000)
+        assert provider.asked == 2
+        provider.released.set()
+
+    async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
+        """The event loop goes on meanwhile, and the method is not called again for a minute."""
+        released, asked = threading.Event(), []
+
+        class Blocking:
+            def get_model_info(self) -> Any:
+                asked.append(threading.current_thread())
+                released.wait(20)
+                return MODEL
+
+        provider, windows = Blocking(), Windows(Config())
+        found = [await windows.of(provider) for _ in range(3)]
+        released.set()
+        assert (found, len(asked)) == ([None] * 3, 1)
+
+    async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Which window it is comes to light at the first request."""
+        windows, provider = Windows(Config(safety_margin=5_000)), info({"context_window": 4_096})
+        assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
+        [record] = caplog.records
+        assert "safety_margin is 5000, more than the window of 'SimpleNamespace' (4096 tokens)" in record.getMessage()
