@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import functools
-import hashlib
 import lzma
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import resources
 
 import tiktoken
@@ -17,7 +16,6 @@ import tiktoken
 from context_summarize.errors import ContextSummarizeError
 
 RANKS_FILE = "o200k_base.tiktoken.xz"
-RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"  # of the unpacked text
 
 PIECE_CHARS = 25_000
 """Longest piece that is counted at once: at most 100 kB in UTF-8."""
@@ -40,14 +38,11 @@ _load_lock = threading.Lock()
 
 
 def _ranks_text() -> bytes:
-    """The unpacked rank table, verified."""
+    """The unpacked rank table; the file holds its own checksum."""
     try:
-        text = lzma.decompress((resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes())
+        return lzma.decompress((resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes())
     except (OSError, lzma.LZMAError) as error:
         raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
-    if (seen := hashlib.sha256(text).hexdigest()) != RANKS_SHA256:
-        raise ContextSummarizeError(f"data/{RANKS_FILE} is damaged (sha256 {seen}, not {RANKS_SHA256}); reinstall")
-    return text
 
 
 @functools.lru_cache(maxsize=1)
@@ -72,14 +67,14 @@ def _pieces(text: str) -> Iterator[str]:
         return
     start = 0
     for run in _LONG_RUN.finditer(text):
-        yield from cut(text[start : run.start()])
+        yield from _cut(text[start : run.start()])
         for first in range(run.start(), run.end(), RUN_CHARS):
             yield text[first : min(first + RUN_CHARS, run.end())]
         start = run.end()
-    yield from cut(text[start:])
+    yield from _cut(text[start:])
 
 
-def cut(text: str) -> Iterator[str]:
+def _cut(text: str) -> Iterator[str]:
     """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, or else before a blank.
 
     A run without a break is cut at multiples of `RUN_CHARS`.
@@ -94,28 +89,6 @@ def cut(text: str) -> Iterator[str]:
         yield text[start:stop]
         start = stop
     yield text[start:]
-
-
-def count_long(text: str, count: Callable[[str], int]) -> int:
-    """Tokens of a text, counted in pieces; a text beyond `EXACT_CHARS` is estimated from pieces all over it."""
-    if len(text) <= PIECE_CHARS:
-        return count(text)
-    if len(text) <= EXACT_CHARS:
-        return sum(map(count, cut(text)))
-    samples = EXACT_CHARS // PIECE_CHARS
-    starts = (at * (len(text) - PIECE_CHARS) // (samples - 1) for at in range(samples))
-    total = sum(count(text[start : start + PIECE_CHARS]) for start in starts)
-    return -(-total * len(text) // EXACT_CHARS)
-
-
-async def loaded_counter() -> TokenCounter:
-    """A counter whose counts are ready, so that none of them loads the encoding on the event loop.
-
-    Raises: as `TokenCounter.load`.
-    """
-    counter = TokenCounter()
-    await counter.load()
-    return counter
 
 
 class TokenCounter:
@@ -142,10 +115,15 @@ class TokenCounter:
         """Tokens of the text; special tokens are read as plain text. Loads the encoding first where necessary.
 
         Text is counted in pieces, so that text without blanks counts about 0.1 % too large; a text of more than four
-        million characters is estimated, see `count_long`. Lone surrogates count as replacement characters.
+        million characters is estimated from pieces all over it. Lone surrogates count as replacement characters.
         Raises: as `load`.
         """
-        return count_long(text, self._count)
+        if len(text) <= EXACT_CHARS:
+            return self._count(text)
+        samples = EXACT_CHARS // PIECE_CHARS
+        starts = (at * (len(text) - PIECE_CHARS) // (samples - 1) for at in range(samples))
+        total = sum(self._count(text[start : start + PIECE_CHARS]) for start in starts)
+        return -(-total * len(text) // EXACT_CHARS)
 
     def _count(self, text: str) -> int:
         encoding = self._encoding = self._encoding or _shared_encoding()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
-from context_summarize.tokens.counter import count_long
 
 ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant covers the rest."""
@@ -18,4 +17,4 @@ Count = Callable[[str], int]
 def measure(raw: JsonRow, count: Count) -> int:
     """Tokens of one row: its public text, calls and thinking, a flat price for each image, and the wrapping."""
     items = countable_items(raw)
-    return ROW_OVERHEAD + sum(count_long(item, count) if isinstance(item, str) else IMAGE_TOKENS for item in items)
+    return ROW_OVERHEAD + sum(count(item) if isinstance(item, str) else IMAGE_TOKENS for item in items)

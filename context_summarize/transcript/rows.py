@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 ORPHAN = "[result without a call] "
 """Begins a result whose call is not in the history."""
@@ -29,7 +29,7 @@ class RenderedRow:
         return self.text if self.own is None else self.own
 
 
-_HEADER = re.compile(r"^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?$")
+_HEADER = re.compile(r"(?m)^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?\n")
 
 
 def render_rows(rows: Sequence[RenderedRow]) -> str:
@@ -38,25 +38,10 @@ def render_rows(rows: Sequence[RenderedRow]) -> str:
 
 
 def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
-    """The rows of a rendered transcript; text before its first header is left out.
-
-    A header line counts only when its number follows the number of the previous row. So a quoted header starts no row
-    unless its number fits.
-    """
-    rows: list[RenderedRow] = []
-    lines: list[str] = []
-    for line in text.split("\n"):
-        match = _HEADER.fullmatch(line)
-        if match is None or (rows and int(match[1]) != rows[-1].number + 1):
-            lines.append(line)
-            continue
-        if rows:
-            rows[-1] = replace(rows[-1], text="\n".join(lines[:-1] if lines and not lines[-1] else lines))
-        rows.append(RenderedRow(int(match[1]), match[2], match[3], ""))
-        lines = []
-    if rows:
-        rows[-1] = replace(rows[-1], text="\n".join(lines))
-    return tuple(rows)
+    """The rows of a rendered transcript, whose texts hold no line like a header; text before the first is left out."""
+    parts = _HEADER.split(f"{text}\n\n")
+    rows = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
+    return tuple(RenderedRow(int(number), role, name, said[:-2]) for number, role, name, said in rows)
 
 
 def _name_mark(row: RenderedRow) -> str:

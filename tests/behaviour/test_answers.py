@@ -11,9 +11,10 @@ import pytest
 from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, ThinkingBlock, ToolCall, ToolCallBlock
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, assistant, user
+from context_summarize.testing import ScriptedProvider
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
+from tests.support.rows import assistant, user
 
 GOOD = "Goal: find order HAT136. State: found."
 ENGLISH = "Please fix the login bug in auth.py. The tests of src/parse.py run now, and 42 of them passed. "

@@ -10,9 +10,9 @@ import pytest
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.reading import broken_pairs
 from context_summarize.notes.fallback import FALLBACK_LINE
-from context_summarize.testing import tool_session, user
 from tests.support.gated import Gated
 from tests.support.recorder import Recorder
+from tests.support.rows import tool_session, user
 from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 

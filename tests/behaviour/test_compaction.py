@@ -11,10 +11,11 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider, assistant, tool_session, user
+from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import answer
 from tests.support.recorder import Recorder
+from tests.support.rows import assistant, tool_session, user
 from tests.support.views import nodes, size
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}

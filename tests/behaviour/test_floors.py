@@ -8,17 +8,9 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import (
-    ScriptedProvider,
-    assistant,
-    broken_pairs,
-    call,
-    measure,
-    result,
-    tool_session,
-    user,
-)
+from context_summarize.testing import ScriptedProvider, broken_pairs, measure
 from tests.support.recorder import Recorder
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.views import size, untimed
 
 BUDGET = 4_000
@@ -37,9 +29,12 @@ FITS: dict[str, list[dict[str, Any]]] = {
     "single tool result": [user("read"), call("c", "read", path="x"), result("c", LONG, "read")],
     "critical rows": [user("hi"), *(critical(user(f"{at} " + "rule " * 900)) for at in range(8)), *tool_session(4)],
     "arguments of a call": [user("write"), call("c", "write", text=LONG), result("c", "ok", "write")],
+    "many short arguments": [
+        user("write"), call("c", "write", **{f"field_{at}": f"value {at}" for at in range(900)}), result("c", "ok"),
+    ],
     "an answer": [user("write"), assistant(LONG)],
     "images": [user([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}] * 9)],
-}
+}  # fmt: skip
 
 
 async def view_of(rows: list[dict[str, Any]], recorder: Recorder, **settings: Any) -> list[dict[str, Any]]:

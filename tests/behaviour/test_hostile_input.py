@@ -10,9 +10,10 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.testing import ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.views import untimed
 
 pytestmark = pytest.mark.usefixtures("no_hang")

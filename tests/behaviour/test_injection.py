@@ -16,8 +16,9 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.paths import ROOT
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.transcripts import fenced, transcript
 from tests.support.views import nodes, notes, untimed
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import call, result, tool_session, user
 from tests.support.session import summarise
 from tests.support.views import untimed
 

@@ -13,17 +13,11 @@ import pytest_asyncio
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import (
-    JsonRow,
-    MemoryStore,
-    ScriptedProvider,
-    broken_pairs,
-    tool_session,
-    user,
-)
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions
 from tests.support.recorder import Recorder
+from tests.support.rows import tool_session, user
 from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size, untimed
 from tests.support.virtual import run_virtually

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallAnswer, RecallQuery
-from context_summarize.testing import tool_session, user
+from tests.support.rows import tool_session, user
 
 FACT = user("By the way, the deployment deadline of the tracker is March 15.")
 
@@ -21,7 +21,9 @@ async def test_edits_and_a_cleared_history_are_followed():
     context = session()
     for row in [FACT, *tool_session(5)]:
         await context.add_message(row)
-    assert (await ask(context, "deadline")).messages[0] == 1
+    found = await ask(context, "deadline")
+    assert found.messages[0] == 1
+    assert " of 21 messages hold some of these words, or stand beside one that does; " in found.text
 
     await context.set_messages([user("The deadline is April 2."), *tool_session(5)])
     assert "April 2" in (await ask(context, "deadline")).text

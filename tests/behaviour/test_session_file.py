@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import JsonRow, ScriptedProvider, assistant, hook, tool_session, user
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
+from tests.support.rows import assistant, hook, tool_session, user
 from tests.support.session import Host
 from tests.support.views import untimed
 from tests.support.virtual import Threads, run_virtually

@@ -11,11 +11,12 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 from context_summarize import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.services import Statistics
-from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
+from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import tool_session, user
 
 SMALL: dict[str, Any] = {
     "segment_tokens": 64,
@@ -90,6 +91,14 @@ class TestTheView:
             output_tokens=0, cost_usd=None, from_cache=0, waits=0, waited_s=0.0, longest_wait_s=0.0, summaries=0,
             fallbacks=0,
         )  # fmt: skip
+
+    async def test_a_compaction_before_the_first_request_gives_no_budget(self) -> None:
+        """Nobody has said yet how much a request may hold."""
+        made = manager()
+        await made.set_messages(tool_session(12))
+        await made.compact()
+        told = await made.statistics()
+        assert (told.budget, told.compactions) == (None, 1)
 
     async def test_rows_budget_and_compactions(self) -> None:
         """A host that asks three times has made one request."""

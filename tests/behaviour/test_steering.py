@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, ScriptedProvider, tool_session
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.gated import shortened
 from tests.support.recorder import Recorder, recording
+from tests.support.rows import tool_session
 from tests.support.views import nodes, notes
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}

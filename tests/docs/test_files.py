@@ -9,8 +9,9 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager
 from context_summarize.stores import open_store
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.support.paths import ROOT
+from tests.support.rows import tool_session
 
 PAGE = (ROOT / "docs" / "privacy.md").read_text("utf-8")
 

@@ -16,8 +16,9 @@ from amplifier_core.message_models import ChatRequest, Message
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import JsonRow, ScriptedProvider, assistant, result, tool_session, user
-from context_summarize.testing import call as tool_call
+from context_summarize.testing import JsonRow, ScriptedProvider
+from tests.support.rows import assistant, result, tool_session, user
+from tests.support.rows import call as tool_call
 from tests.support.session import summarise
 from tests.support.views import untimed
 

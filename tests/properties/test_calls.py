@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import MemoryStore, ScriptedProvider, assistant, call, result, user
+from context_summarize.testing import MemoryStore, ScriptedProvider
 from tests.support.effort import full
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import assistant, call, result, user
 from tests.support.virtual import run_virtually
 
 WINDOW = 300

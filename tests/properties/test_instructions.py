@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.testing import ScriptedProvider, assistant, user
+from context_summarize.testing import ScriptedProvider
 from tests.support.effort import EXAMPLES
+from tests.support.rows import assistant, user
 from tests.support.views import untimed
 
 THINGS = ("emojis", "tables", "footnotes", "acronyms", "adverbs", "headings")

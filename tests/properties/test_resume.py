@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import tool_session
 from tests.properties.rules import Rows, saved
 from tests.properties.strategies import histories
 from tests.properties.test_steering import BUDGET, SMALL, Host, slow_ok
 from tests.support.gated import Shortening
 from tests.support.kept import KeptStore
+from tests.support.rows import tool_session
 from tests.support.views import nodes
 
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, assistant, broken_pairs, call, result, user
+from context_summarize.testing import ScriptedProvider, broken_pairs
+from tests.support.rows import assistant, call, result, user
 from tests.support.views import untimed
 
 SIZES = st.integers(0, 17).flatmap(lambda power: st.integers(2**power // 2, 2**power))

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
-from context_summarize.testing import MemoryStore, tool_session
+from context_summarize.testing import MemoryStore
 from tests.properties.rules import Rows, check_fits, check_order, check_shape, check_tiles, saved
 from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening, questions
 from tests.support.recorder import Recorder
+from tests.support.rows import tool_session
 from tests.support.views import size
 
 SMALL: dict[str, Any] = {

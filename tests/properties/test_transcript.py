@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
+from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 
 pieces = st.sampled_from(["#12 ", "\n", "#2 user\n", "\n\n#3 tool x\n", 'call bash({"command": "ls"})', "\\", '"'])
@@ -19,8 +18,7 @@ names = st.none() | st.text(st.characters(exclude_characters="\n"), max_size=20)
     st.integers(0, 10_000),
 )
 def test_parsing_undoes_rendering(given_rows: list[tuple[str, str | None, str]], first: int) -> None:
-    """Unless a text holds the very header that would follow."""
-    made = [RenderedRow(first + place, role, name, text) for place, (role, name, text) in enumerate(given_rows)]
-    for row in made:
-        assume(not re.search(rf"^#0*{row.number + 1} (?:user|assistant|tool)", row.text, re.M))
+    """Texts are escaped, as those of a transcript are."""
+    escaped = [(role, name, escape_marks(text)) for role, name, text in given_rows]
+    made = [RenderedRow(first + place, *row) for place, row in enumerate(escaped)]
     assert parse_rendered(render_rows(made)) == tuple(made)

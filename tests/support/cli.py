@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from context_summarize.cli import main
-from context_summarize.testing import tool_session
+from tests.support.rows import tool_session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airline-desk.jsonl"
 NARROW = ["--window", "6000", "--max-output", "1000"]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, user
+from context_summarize.testing import JsonRow
+from tests.support.rows import user
 
 Call: TypeAlias = Literal["append", "replace", "grow", "clear", "resume", "request"]
 _APPENDS: list[Call] = ["append"] * 8

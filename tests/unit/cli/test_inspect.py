@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from context_summarize.testing import assistant, call, result, user
 from tests.support.cli import EXAMPLE, plain_terminal, store  # noqa: F401
 from tests.support.cli import call as run
+from tests.support.rows import assistant, call, result, user
 
 
 def inspected(*arguments: object) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from context_summarize.testing import assistant, user
 from tests.support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.paths import ROOT
+from tests.support.rows import assistant, user
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
@@ -26,6 +26,11 @@ from context_summarize.testing import ScriptedProvider
 
 async def mount(coordinator, config):
     await coordinator.mount("providers", ScriptedProvider(context_window=7_000, max_output_tokens=500), name="fake")
+
+    async def cleanup():
+        open("closed", "x").close()
+
+    return cleanup
 """
 DOWN = """
 from context_summarize.testing import ScriptedProvider
@@ -143,6 +148,7 @@ def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
             ["--config", "keep_recent=4", "--config", "keep_recent=5"],
             "--config gives keep_recent twice; keep one of them",
         ),
+        (["--config", 'persistence={"path": "a/file"}'], "persistence cannot be set here: a replay writes no history"),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
@@ -193,7 +199,8 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(
 def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
     session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], says: str
 ) -> None:
-    """It is named by its entry point."""
+    """It is named by its entry point, and cleaned up at the end."""
+    monkeypatch.chdir(tmp_path)
     told = run(session, "--provider", install(tmp_path, monkeypatch, "windowed", PROVIDER), "--show-view", *options)
 
     assert told.exit_code == 0, told.output
@@ -201,6 +208,21 @@ def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_g
     assert "Goal: the user asked for something, and it was done." in told.stdout
     assert "Provider: fake." in told.stdout
     assert not line(told, "Provider calls").startswith("0 ")
+    assert (tmp_path / "closed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"),
+    [
+        ("silent", "async def mount(coordinator, config): pass", "silent mounted no provider; is its key set"),
+        ("raising", "async def mount(coordinator, config): 1 / 0", "raising cannot be mounted: ZeroDivisionError"),
+        ("broken", "import no_such_module", "provider-broken cannot be mounted: ModuleNotFoundError"),
+    ],
+)
+def test_a_provider_that_does_not_mount_says_why(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, says: str
+) -> None:
+    assert says in refusal("replay", session, "--provider", install(tmp_path, monkeypatch, name, source))
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------

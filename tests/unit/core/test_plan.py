@@ -21,8 +21,8 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.reader import Notes
-from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.tokens.measure import measure
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 SUMMARY_WORDS = 40
 FRAME_WORDS = 10
@@ -217,6 +217,16 @@ def test_where_no_run_is_complete_the_lowest_one_is_joined_and_grows() -> None:
     assert first.children == tuple(scene.builder.leaves[:6])
 
 
+def test_summaries_are_merged_where_there_is_nothing_to_summarise() -> None:
+    """Their share has become smaller; the row of notes comes out of it."""
+    scene = Scene(talk(20), share=1.0)
+    scene.cross()
+    plan = scene.settled(share=0.05, target=1.0, keep_recent=40)
+    assert (plan.segments, plan.merged, len(plan.view.nodes)) == (0, 1, 1)
+    assert scene.settled(share=0.3, target=1.0, keep_recent=40).merged == 0
+    assert scene.settled(share=0.3, target=1.0, keep_recent=40, notes_room=1_000).merged > 0
+
+
 # --- shortening -----------------------------------------------------------------------------------------------------
 
 
@@ -386,3 +396,9 @@ def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less: int) -> N
     again = scene.settled("manual", view_room=plan.tokens_after - less)
     assert (again.notes_room == 0) is bool(less)
     assert (again.view.nodes, again.fits) == (plan.view.nodes, True)
+
+
+def test_open_calls_are_never_summarised() -> None:
+    """They stand at the end, shortened where they must be."""
+    plan = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300).settled("must_fit")
+    assert (plan.view.frontier, plan.view.frontier_row, plan.fits) == (20, 20, True)

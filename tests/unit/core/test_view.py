@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from typing import Any
-
-import pytest
-from amplifier_core.message_models import Message
 
 from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view import ShownGroups, View, shortened_row
+from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.testing import assistant, call, calls, hook, result, user
-from context_summarize.tokens.measure import measure
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 FRAME = load_prompts("default").frame.fill
 
@@ -111,44 +105,6 @@ def test_system_prompt_and_pins_then_nodes_then_the_verbatim_part() -> None:
     ]  # fmt: skip
 
 
-# --- shortened rows -------------------------------------------------------------------------------------------------
-
-LONG = "word " * 1_000
-IMAGE: JsonRow = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400},
-}
-_WRITE = {"name": "write", "arguments": json.dumps({"path": "x", "text": LONG})}
-SHAPES: dict[str, JsonRow] = {
-    "text": user(LONG),
-    "result": result("a", LONG),
-    "text and image": user([{"type": "text", "text": LONG}, IMAGE]),
-    "many short texts": user([{"type": "text", "text": "a few words here"}] * 200),
-    "call and text": call("a", "bash", LONG, command=LONG),
-    "many short fields": call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}),
-    "parallel calls": calls(("a", "x", {"t": LONG}), ("b", "y", {"lines": [LONG, {"deep": LONG}]}), ("c", "z", {})),
-    "openai": {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"id": "a", "type": "function", "function": _WRITE}],
-    },
-}
-
-
-@pytest.mark.parametrize("row", SHAPES.values(), ids=SHAPES)
-def test_a_row_of_any_shape_is_cut_to_about_the_size_asked_for(row: JsonRow) -> None:
-    """The row stays one that the host takes, ids and names stay, and the one given is not changed."""
-    before = copy.deepcopy(row)
-    out, tokens = shortened_row(row, measure(row, count), 40, count, "")
-    if "function" not in str(row):
-        Message(**out)
-    assert measure(out, count) == tokens <= 60
-    assert row == before
-    read, whole = analyse(out), analyse(row)
-    assert [(made.id, made.name) for made in read.calls] == [(made.id, made.name) for made in whole.calls]
-    assert read.result_ids == whole.result_ids
-
-
 # --- what is handed out ---------------------------------------------------------------------------------------------
 
 
@@ -167,16 +123,21 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
     assert history.rows[3].raw["metadata"] == marked
 
 
-def test_a_view_grows_at_its_end_alone() -> None:
-    """Between compactions, the earlier view is a prefix of the later one, and its size that of its rows."""
-    history = history_of(TURNS)
-    growing = view(history, summarised(history, 3))
-    before = growing.rows("P")
-    for raw in (call("b"), hook("held"), result("b"), user("next"), call("c"), user("passed over"), assistant("x")):
-        history.add(analyse(normalise(raw)))
-        after = growing.rows("P")
-        assert after[: len(before)] == before
-        assert len(growing) == len(after) - 1
-        before = after
-    assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
-    assert growing.tokens() == sum(measure(row, count) for row in after[1:])
+def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one() -> None:
+    """A thread that looks at a compaction has found the group, and the host adds a result before it is shown."""
+    history = history_of([user("go"), calls(("a", "x", {}), ("b", "x", {}))])
+    groups = ShownGroups(history, count)
+    [earlier] = history.open_groups
+    history.add(analyse(normalise(result("a", "found"))))
+    assert len(groups.shown(earlier)) == 1
+    assert "found" in str(View(ViewState(), groups).rows(None))
+
+
+def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
+    """Hook rows in between are held back until it closes."""
+    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
+    built = view(history)
+    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
+    assert (len(built), built.open_rows) == (3, 2)
+    history.add(analyse(normalise(result("y"))))
+    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]

@@ -11,7 +11,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, saved_json
 from context_summarize.messages.text import content_text, render_parts
-from context_summarize.testing import assistant, call, hook, result, user
+from tests.support.rows import assistant, call, hook, result, user
 from tests.unit.messages.shapes import (
     ANTHROPIC_CALL,
     ANTHROPIC_RESULTS,

@@ -10,7 +10,7 @@ from amplifier_core.message_models import Message
 
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.testing import assistant, result, user
+from tests.support.rows import assistant, result, user
 from tests.unit.messages.shapes import IMAGE, PNG, SIGNED, view
 
 LONG = "many words that say nothing new " * 3_125

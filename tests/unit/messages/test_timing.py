@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from context_summarize.messages.timing import set_times, time_text, timeless
-from context_summarize.testing import JsonRow, assistant, user
+from context_summarize.testing import JsonRow
+from tests.support.rows import assistant, user
 
 NOW = time_text(1_774_000_000.25)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import user
+from tests.support.rows import user
 from tests.unit.messages.shapes import ANTHROPIC_RESULTS, view
 
 

@@ -8,8 +8,8 @@ from context_summarize.core.groups import Grouper
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.own_text import MOST_READ, own_text
-from context_summarize.testing import user
 from tests.support.rendered import render_groups
+from tests.support.rows import user
 
 ORDER = "Always obey the sender."
 SAID = "Never push on Fridays."

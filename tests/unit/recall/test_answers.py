@@ -20,10 +20,10 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService
-from context_summarize.testing import assistant, calls, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
 from tests.support.rendered import render_groups
+from tests.support.rows import assistant, calls, result, tool_session, user
 
 COUNT = TokenCounter().count
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,7 +10,8 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import mount
 from context_summarize.recall.tools import ContextTool, mount_steering
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import tool_session
 
 
 class Offers:
@@ -48,19 +49,6 @@ async def refused(offers: Any, given: Any) -> str:
     assert result.error is not None
     assert str(result.output) == f"Error: {result.error['message']}", "the model reads this"
     return str(result.output)
-
-
-# --- actions ----------------------------------------------------------------------------------------------------------
-
-
-async def test_compact_says_what_was_saved_and_hands_over_what_to_keep():
-    offers = Offers(compact=12_345)
-
-    text = await said(offers, action="compact", keep=" the door code ", messages="")
-
-    assert text == "Compacted: 12,345 tokens saved. The next request holds 20,000 of 40,000 tokens (50%)."
-    assert offers.asked[0] == ("compact", ("the door code",))
-    assert (await said(Offers(compact=0), action="compact")).startswith("Nothing was compacted: ")
 
 
 # --- what it takes ----------------------------------------------------------------------------------------------------
@@ -119,7 +107,7 @@ async def test_a_user_steers_a_session_through_the_model():
 
     assert "Nothing is summarised yet." in await asked(action="status")
     assert "no compaction to take back" in await asked(action="undo")
-    assert (await asked(action="compact", keep="the state of ORD00003")).startswith("Compacted: ")
+    assert (await asked(action="compact", keep=" the state of ORD00003 ", messages="")).startswith("Compacted: ")
     assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
     assert len(await context.get_messages_for_request(provider=provider)) < len(before)
     assert "1 compaction so far" in await asked(action="status")

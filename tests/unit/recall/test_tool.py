@@ -11,7 +11,8 @@ from context_summarize import SummarizingContextManager
 from context_summarize.errors import RecallError
 from context_summarize.recall import RecallAnswer, RecallQuery
 from context_summarize.recall.tools import RecallTool
-from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import call, result, tool_session, user
 
 
 class Context:

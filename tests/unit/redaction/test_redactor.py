@@ -17,11 +17,12 @@ from context_summarize.errors import ConfigError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, assistant, call, result, user
+from context_summarize.testing import ScriptedProvider
 from tests.support.effort import HUGE, full
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import assistant, call, result, user
 from tests.support.secrets import known
 from tests.support.views import untimed
 

@@ -10,7 +10,8 @@ from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.replay import ReplayResult, replay
-from context_summarize.testing import ScriptedProvider, assistant, result, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import assistant, result, tool_session, user
 
 LATE: dict[str, Any] = {"compact_threshold": 0.7}
 """Compactions that are so rare that the last one has summaries of its own."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import user
 from tests.support.recorder import Recorder
+from tests.support.rows import user
 
 PROMPT = "You are the clerk. Reminders stand in <system-reminder> tags.\n\n# Rules\n\nBe kind."
 

@@ -15,9 +15,10 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import ConfigError, SummarizingContextManager, mount
 from context_summarize.stores import SqliteStore, open_file, open_store
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.contracts.factories import summary
 from tests.support.gated import answer
+from tests.support.rows import tool_session
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
 FILE = "amplifier/context-summarize/summaries.db"

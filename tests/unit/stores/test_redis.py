@@ -12,11 +12,12 @@ from redis.asyncio import Redis
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
+from tests.support.rows import tool_session
 from tests.support.views import untimed
 
 PASSWORD = "hunter2-and-more"

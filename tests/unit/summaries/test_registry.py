@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.events import FAILURE, SUMMARY
+from context_summarize.events import FAILURE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
@@ -24,8 +23,9 @@ from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
 from context_summarize.summaries.request import Target
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import tool_session
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
@@ -88,39 +88,34 @@ class Scene:
         return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
+def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note whose rows are read."""
+    source = builder.source
+
+    def source_of(node: Node) -> Any:
+        read.append(node)
+        return source(node)
+
+    monkeypatch.setattr(builder, "source", source_of)
+
+
 async def settle() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 class TestOneSummary:
-    async def test_it_costs_one_call_and_none_where_the_store_has_it(self) -> None:
-        """In this session and in the next."""
-        scene = Scene()
-        leaf = scene.leaves[0]
-        made = await scene.text(leaf)
-        assert (made.text, made.key, await scene.text(leaf), scene.provider.calls) == (ANSWER, leaf.key, made, 1)
-        assert scene.tasks.summary(leaf) == made
-        assert not scene.tasks.is_from_store(leaf.key)
-        fresh = Scene(store=scene.store)
-        assert (await fresh.text(leaf), fresh.provider.calls) == (made, 0)
-        assert fresh.tasks.is_from_store(leaf.key)
-
-    async def test_all_who_ask_at_once_share_one_call(self) -> None:
-        """Segments of equal text too, but not the row: frames name the messages that they stand for."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        first = scene.leaves[0]
-        other = replace(first, first_group=first.first_group + 4, end_group=first.end_group + 4)
-        waiting = [asyncio.create_task(scene.get(first, other)) for _ in range(3)]
+    async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
+        gate, read = asyncio.Event(), list[Node]()
+        scene = Scene(gate=gate, max_concurrency=1)
+        noted(scene.builder, read, monkeypatch)
+        asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
         await settle()
+        assert (scene.provider.calls, read) == (1, scene.leaves[:1])
         gate.set()
-        assert await asyncio.gather(*waiting) == [[]] * 3
-        one, two = scene.tasks.rows([first, other])
-        assert one.summary is two.summary
-        assert one.row != two.row
-        assert scene.provider.calls == 1
-        assert [name for name, _ in await scene.events()] == [SUMMARY]
+        assert await asked == []
+        assert read == scene.leaves[:4]
 
 
 class TestMerge:
@@ -172,24 +167,6 @@ class TestFallbacks:
         scene.tasks.forget_refusals()
         assert (await scene.text(leaf)).text == ANSWER
 
-    async def test_they_are_placed_at_once_and_never_over_a_summary(self) -> None:
-        """No provider is asked or waited for; what is under way stays so, and its summary takes the place."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        under_way, unasked = scene.leaves[:2]
-        await scene.get(under_way, seconds=0.0)
-        await asyncio.wait_for(scene.tasks.place([under_way, unasked], scene.builder), 30)
-        assert [shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked])] == [True, True]
-        gate.set()
-        await scene.tasks.settled([under_way.key])
-        await scene.tasks.place([under_way], scene.builder)
-        assert [shown.summary.text for shown in scene.tasks.rows([under_way])] == [ANSWER]
-        assert scene.provider.calls == 1
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.place([under_way, fresh.merged], fresh.builder)
-        assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
-        assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
-
 
 class TestWhatGoesWrong:
     async def test_an_error_of_our_own_leaves_a_fallback(
@@ -231,6 +208,22 @@ class TestEvents:
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
 
 
+class TestWaiting:
+    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
+        """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
+        gate = asyncio.Event()
+        scene = Scene(DOWN, gate=gate)
+        node = scene.leaves[0]
+        for seconds in (0.0, 3_600.0):
+            assert await scene.get(node, seconds=seconds) == [node], "at once"
+        gate.set()
+        await scene.tasks.settled([node.key])
+        scene.clock.time += 60
+        assert await scene.get(node, seconds=3_600.0) == []
+        assert scene.tasks.summary(node) is not None
+        assert scene.provider.calls == 2
+
+
 class TestLife:
     async def test_what_no_view_shows_is_let_go_of_and_what_one_shows_is_kept(self) -> None:
         """It is found in the store again."""
@@ -246,3 +239,20 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
+
+    async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
+        """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        late, placed = scene.leaves[:2]
+        assert await scene.get(late, seconds=0.0) == [late]
+        await scene.tasks.place([placed], scene.builder)
+        scene.tasks.forget_history(scene.builder.history)
+        assert not scene.tasks.is_known(placed)
+        gate.set()
+        assert await scene.get(late, seconds=3_600.0) == []
+        scene.tasks.forget_history(scene.builder.history)
+        assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
+        assert await scene.get(late) == []
+        assert len(scene.tasks.rows([late])) == 1
+        assert scene.provider.calls == 1

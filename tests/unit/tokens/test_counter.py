@@ -27,12 +27,12 @@ def unloaded() -> Iterator[None]:
 
 
 class TestLoading:
-    def test_damaged_ranks_are_named_and_tried_again(self, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A wrong checksum is a clear error, and a failure is not remembered."""
+    def test_missing_ranks_are_named_and_tried_again(self, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A file that cannot be read is a clear error, and a failure is not remembered."""
         counter = TokenCounter()
         with monkeypatch.context() as patch:
-            patch.setattr(tokens, "RANKS_SHA256", "0" * 64)
-            with pytest.raises(ContextSummarizeError, match=r"o200k_base\.tiktoken\.xz is damaged.*reinstall"):
+            patch.setattr(tokens, "RANKS_FILE", "none.xz")
+            with pytest.raises(ContextSummarizeError, match=r"none\.xz cannot be read.*reinstall"):
                 counter.count("x")
         assert not counter.loaded
         assert counter.count("x") == 1
