@@ -32,7 +32,7 @@ class Outbox:
         self._hooks = hooks
         self._redact = redact
         self.waiting: deque[tuple[str, dict[str, Any]]] = deque()
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
@@ -43,31 +43,25 @@ class Outbox:
         """Emit the waiting events. A hook that raises changes nothing."""
         while self.waiting:
             # If the request is cancelled, the hooks still handle the current event to its end.
-            task = asyncio.create_task(self._emit(*self.waiting.popleft()))
+            task = asyncio.create_task(self.denial(*self.waiting.popleft()))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
             await asyncio.shield(task)
 
-    async def _emit(self, name: str, data: dict[str, Any]) -> None:
-        try:
-            await self._hooks.emit(name, data)  # type: ignore[union-attr]
-        except Exception as error:  # noqa: BLE001 - logged without its secrets
-            logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
-
     async def denial(self, name: str, data: dict[str, Any]) -> str | None:
-        """Emit an event now; why a hook denies what it announces, None if none does.
+        """Emit an event now; why a hook denies what it announces, None if none does or it raises.
 
         A hook that would ask the user denies as well, for nobody can be asked about work in the background. What a hook
         injects is for the conversation's own requests.
         """
         try:
             answer = await self._hooks.emit(name, data) if self._hooks is not None else None
+            if answer is None or answer.action not in ("deny", "ask_user"):
+                return None
+            return str(answer.reason or answer.approval_prompt or "it gives no reason")
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
             return None
-        if answer is None or answer.action not in ("deny", "ask_user"):
-            return None
-        return str(answer.reason or answer.approval_prompt or "it gives no reason")
 
     async def close(self) -> None:
         """End the emissions that nobody waits for."""

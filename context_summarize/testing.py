@@ -14,6 +14,8 @@ from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores import MemoryStore
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure as measure_with
 
 __all__ = [
     "FALLBACK_LINE",
@@ -23,6 +25,7 @@ __all__ = [
     "Said",
     "ScriptedProvider",
     "broken_pairs",
+    "measure",
     "text_response",
 ]
 
@@ -116,3 +119,8 @@ def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse
     wrote = max(1, len(text) // 4)
     usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
     return ChatResponse(content=[TextBlock(text=text)], usage=usage, finish_reason="stop")
+
+
+def measure(row: JsonRow) -> int:
+    """Tokens of one row, as a manager estimates them before a provider's own counts correct it."""
+    return measure_with(row, TokenCounter().count)

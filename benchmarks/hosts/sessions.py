@@ -48,12 +48,12 @@ async def _play(session: str, host: str, requests: int, unknown_window: bool) ->
     from amplifier_core import AmplifierSession
     from amplifier_core.models import HookResult
 
-    from context_summarize.tokens.counter import loaded_counter
+    from context_summarize.tokens.counter import TokenCounter
 
     budget = BUDGETS[session]
     rows = recorded(2) if session == "desk" else reader(budget, reads=2 * requests).rows
     prompts, answers, results = _script(rows)
-    counter = await loaded_counter()
+    counter = TokenCounter()
     model = Model(answers[: requests - 1], int(1.1 * budget), counter.count)
     loop, provider, given = HOSTS[host]
     compactions: set[int] = set()

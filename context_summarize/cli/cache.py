@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 from rich.filesize import decimal
 
-from context_summarize.cli.common import Name, facts, guarded, json_option, print_json, sentence
+from context_summarize.cli.common import facts, guarded, json_option, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rows import counted
 
@@ -19,7 +19,6 @@ T = TypeVar("T")
 
 cache_option = click.option(
     "--cache",
-    type=Name(),
     metavar="PATH",
     help="The cache file, as in the setting `cache`.  [default: the file in the user's Amplifier folder]",
 )

@@ -32,17 +32,6 @@ SESSION_HELP = (
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-class Name(click.ParamType[str]):
-    """A name that is no option, such as that of a file: `--html --json` is a slip, not a file of that name."""
-
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value or str(value).startswith("-"):
-            self.fail(f"a name is missing before {value!r}; a file of that name is ./{value}", param, ctx)
-        return str(value)
-
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
@@ -132,11 +121,11 @@ class _Warnings(logging.Handler):
 
 
 @contextmanager
-def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
+def replaying(total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, which is told how much is done; none if stderr is not a terminal."""
     err = Console(stderr=True)
     with Progress(console=err, disable=not err.is_terminal) as bar:
-        task = bar.add_task(verb, total=total)
+        task = bar.add_task("Replaying", total=total)
         yield lambda done: bar.update(task, completed=done)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 
 import click
@@ -16,7 +15,6 @@ from context_summarize.cli.common import (
     print_json,
     sentence,
     table,
-    working,
 )
 from context_summarize.replay import Inspection, inspect_rows
 from context_summarize.transcript.rows import counted
@@ -38,8 +36,7 @@ def inspect_command(session: str, as_json: bool) -> None:
     """
     with guarded():
         recording = opened(session)
-        with working("Inspecting", len(recording.rows)) as progress:
-            found = asyncio.run(inspect_rows(recording.rows, progress))
+        found = inspect_rows(recording.rows)
     if as_json:
         print_json({"file": recording.name, **asdict(found)})
         return

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import click
 
-from context_summarize.cli.common import Name, guarded, plain, told
+from context_summarize.cli.common import guarded, plain, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rows import counted
-
-_LENGTH = "at most $words words"
 
 
 @click.group("prompts", short_help="Check and copy prompt sets.")
@@ -34,10 +32,10 @@ def check_command(name: str) -> None:
     with guarded():
         folder = find_set(name)
         problems = list(find_problems(folder))
-        warnings = [] if problems else _warnings(load_prompts(name))
+        warning = None if problems else _warning(load_prompts(name))
     for text in problems or [f"{folder}: no problems"]:
         click.echo(plain(text))
-    for warning in warnings:
+    if warning:
         told(f"WARNING: {warning}", "yellow")
     if problems:
         told(f"FAILED: {counted(len(problems), 'problem')}", "red")
@@ -46,7 +44,7 @@ def check_command(name: str) -> None:
 
 @prompts_group.command("copy", short_help="Copy a set, so that you can change it.")
 @click.argument("name", metavar="SET")
-@click.argument("folder", type=Name(), metavar="FOLDER")
+@click.argument("folder", metavar="FOLDER")
 def copy_command(name: str, folder: str) -> None:
     """Copy the three files of a set into a new folder, so that you can change them. Nothing is overwritten.
 
@@ -59,19 +57,14 @@ def copy_command(name: str, folder: str) -> None:
     click.echo(plain(f"Copied segment.md, merge.md and frame.md into {made}"))
 
 
-def _warnings(prompts: PromptSet) -> list[str]:
+def _warning(prompts: PromptSet) -> str | None:
     """What a set without problems lacks; it can be used all the same."""
-    path, heading, found = prompts.segment.path, prompts.rules_heading, list[str]()
+    path, heading = prompts.segment.path, prompts.rules_heading
     if not heading:
-        found.append(f"{path}: the header has no rules_heading, so summaries are not searched for quoted instructions")
-    elif f"{heading}:" not in prompts.segment.body:
-        found.append(f"{path}: rules_heading is {heading!r}, but the text does not ask for a line {heading + ':'!r}")
-    for template in (prompts.segment, prompts.merge):
-        if _LENGTH not in template.body:
-            found.append(
-                f"{template.path}: the text does not say {_LENGTH!r}, where the provider offline reads its length"
-            )
-    return found
+        return f"{path}: the header has no rules_heading, so summaries are not searched for quoted instructions"
+    if f"{heading}:" not in prompts.segment.body:
+        return f"{path}: rules_heading is {heading!r}, but the text does not ask for a line {heading + ':'!r}"
+    return None
 
 
 def _copied(prompts: PromptSet, target: Path) -> Path:

@@ -13,7 +13,6 @@ import click
 
 from context_summarize.cli.common import (
     SESSION_HELP,
-    Name,
     facts,
     guarded,
     heading,
@@ -22,10 +21,10 @@ from context_summarize.cli.common import (
     plain,
     print_json,
     read_config,
+    replaying,
     sentence,
     table,
     told,
-    working,
 )
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
@@ -42,7 +41,7 @@ from context_summarize.replay import (
     write_page,
 )
 from context_summarize.session.windows import Window
-from context_summarize.tokens.counter import loaded_counter
+from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import counted
 
 _WINDOW, _MAX_OUTPUT = 40_000, 4_000
@@ -79,9 +78,9 @@ _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fall
 @click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
 @click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
-@click.option("--provider", type=Name(), metavar="NAME", help=_PROVIDER_HELP)
+@click.option("--provider", metavar="NAME", help=_PROVIDER_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
-@click.option("--html", type=Name(), metavar="FILE.html", help="Also write the replay as an HTML page.")
+@click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
 @json_option
 def replay_command(
     session: str, settings: tuple[str, ...], show_view: bool, html: str | None, as_json: bool, **asked: Any
@@ -102,8 +101,10 @@ def replay_command(
         if html is not None:
             check_page(Path(html))
         config = read_config(settings)
+        if config.persistence is not None:
+            raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
         recording = opened(session)
-        with working("Replaying", len(recording.rows)) as progress:
+        with replaying(len(recording.rows)) as progress:
             result = asyncio.run(_played(recording.rows, config, progress, asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
@@ -138,9 +139,8 @@ async def _provider(
         CommandError: see `mounted_provider`.
     """
     if provider in (None, OfflineProvider.name):
-        count = (await loaded_counter()).count
         sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        yield OfflineProvider.name, OfflineProvider(count, **sizes), None
+        yield OfflineProvider.name, OfflineProvider(TokenCounter().count, **sizes), None
     else:
         budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
         async with mounted_provider(provider) as (name, mounted):

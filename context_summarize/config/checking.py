@@ -19,7 +19,16 @@ DEFAULT_BUDGET = 200_000
 
 def nearest(key: str, known: Mapping[str, Any]) -> str | None:
     """The setting that a misspelt key means; None for a key of somebody else."""
-    return next(iter(difflib.get_close_matches(key.lower(), known, n=1, cutoff=_NEAR)), None)
+    key = key.lower()
+    slips = (name for name in known if name.startswith(f"{key}_") or _is_slip(key, name))
+    return next(iter(difflib.get_close_matches(key, known, n=1, cutoff=_NEAR)), None) or next(slips, None)
+
+
+def _is_slip(key: str, name: str) -> bool:
+    """True if one letter is wrong or two are swapped: too much for the likeness of short names."""
+    wrong = [pair for pair in zip(key, name, strict=False) if pair[0] != pair[1]]
+    is_swap = len(wrong) == 2 and wrong[0] == wrong[1][::-1]
+    return len(key) == len(name) and (len(wrong) == 1 or is_swap)
 
 
 def wrong_values(error: ValidationError, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, str]:

@@ -110,7 +110,7 @@ class Config:
     ] = None
     """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
-    """Share of the budget for summaries and notes before old ones merge; default: 3/4 of compact_threshold, ≤ 0.28."""
+    """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
     action_tools: Annotated[

@@ -51,8 +51,6 @@ class Summary:
     model: str | None = None
     usage: dict[str, int] = field(default_factory=dict)
     cost_usd: str | None = None
-    created: float = 0.0
-    """Seconds since the epoch."""
 
 
 NamedPlace = tuple[int, int, int]

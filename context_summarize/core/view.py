@@ -45,8 +45,8 @@ class ShownGroups:
         """Position of the first group that `advance` has not taken in."""
         self._closed: dict[int, tuple[Entry, ...]] = {}
         """By the row at which the group starts."""
-        self._open: tuple[int, tuple[Entry, ...]] | None = None
-        """Rows of the history, and its open group then."""
+        self._open: tuple[Group, tuple[Entry, ...]] | None = None
+        """The open group that was shown last: each row makes another one."""
         self._short: dict[tuple[int, int], Entry] = {}
         """By row of the history and tokens kept of it."""
 
@@ -106,10 +106,10 @@ class ShownGroups:
             if found is None:
                 found = self._closed[group.start] = self._convert(group)
             return found
-        rows = len(self.history)
-        if self._open is None or self._open[0] != rows:
-            self._open = (rows, self._convert(group))
-        return self._open[1]
+        found_open = self._open  # a thread may be at an earlier one
+        if found_open is None or found_open[0] is not group:
+            found_open = self._open = (group, self._convert(group))
+        return found_open[1]
 
     def _convert(self, group: Group) -> tuple[Entry, ...]:
         """The call, all its results right after it, then what stood between.

@@ -187,18 +187,15 @@ def rough_size(value: Any) -> int:
 # --- rows that go to a provider ---------------------------------------------------------------------------------------
 
 
-def opens_conversation(row: JsonRow) -> bool:
-    """True for a user message: role user, no row of a hook or instruction of the host, no tool result in it."""
-    return (
-        row["role"] == "user" and not (is_hook(row) or is_instruction(row)) and not any(map(is_result, blocks_of(row)))
-    )
-
-
 def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
-    """Whether the first row that is neither system nor developer is a user message; None when there is none."""
+    """Whether the first row that is neither system nor developer is a user message; None when there is none.
+
+    A user message has role user, is no row of a hook or instruction of the host, and holds no tool result.
+    """
     for row in rows:
         if row["role"] not in SYSTEM_ROLES:
-            return opens_conversation(row)
+            is_own = row["role"] == "user" and not (is_hook(row) or is_instruction(row))
+            return is_own and not any(map(is_result, blocks_of(row)))
     return None
 
 

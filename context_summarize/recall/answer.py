@@ -64,7 +64,14 @@ class RecallAnswer:
 
 
 def limit_tokens(query: RecallQuery, budget: int, free: int) -> int:
-    """Tokens of an answer: a sixth of the budget for rows that were asked for, less for passages; at most `free`."""
+    """Tokens of an answer: a sixth of the budget for rows that were asked for, less for passages; at most `free`.
+
+    Raises:
+        TypeError: `query` is no `RecallQuery`.
+    """
+    if not isinstance(query, RecallQuery):
+        such = 'RecallQuery(messages="13-58") or RecallQuery(words="refund limit"), from context_summarize.recall'
+        raise TypeError(f"query must be a {such}; got {query!r}")
     share = budget // 6 if query.words is None else max(budget // 20, min(1_600, budget // 8))
     return max(0, min(MAX_TOKENS, max(MIN_TOKENS, share), free))
 
@@ -154,7 +161,7 @@ class Answers:
         more = f'\n[The best match whole, with the messages around it: {NAME}(messages="{around}")]'
         if others := numbers[len(blocks) :]:
             more += f"\n[{len(others)} more match less well: messages {', '.join(map(str, others[:_NUMBERS]))}]"
-        title = f"{len(found)} of {total} messages of this conversation match, or stand beside a match; best first"
+        title = f"{len(found)} of {total} messages hold some of these words, or stand beside one that does; best first"
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
     def messages(self, text: str) -> RecallAnswer:

@@ -172,17 +172,12 @@ def _numbers(text: str) -> list[int]:
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
-    """Mount the tool `recall`, as `recall_tool: true` does; a setting in `config` raises ValueError: there are none."""
-    _refuse_settings("tool-context-recall", config)
+    """Mount the tool `recall`, as `recall_tool: true` does. It has no settings."""
+    del config
     await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RecallTool.name)
 
 
 async def mount_steering(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
-    """Mount the tool `context`, as the module `tool-context-steering`; a setting in `config` raises ValueError."""
-    _refuse_settings("tool-context-steering", config)
+    """Mount the tool `context`, as the module `tool-context-steering`. It has no settings."""
+    del config
     await coordinator.mount("tools", ContextTool(coordinator.get_capability), name=ContextTool.name)
-
-
-def _refuse_settings(module: str, config: Mapping[str, Any] | None) -> None:
-    if config:
-        raise ValueError(f"{module} has no settings, got {', '.join(map(str, config))}; leave config empty")

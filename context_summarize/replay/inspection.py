@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from context_summarize.core.history import History
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.result import message_numbers, named
-from context_summarize.tokens.counter import loaded_counter
+from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
 Line: TypeAlias = dict[str, object]
@@ -35,17 +35,11 @@ class Inspection:
     """The messages that take the most tokens."""
 
 
-async def inspect_rows(rows: Sequence[JsonRow], progress: Callable[[int], None] = lambda rows: None) -> Inspection:
-    """Read a recording once. No provider is asked, and nothing is written.
-
-    Args:
-        rows: messages, as of a recording.
-        progress: called after every row with the number of rows read so far.
-    """
-    count, history = (await loaded_counter()).count, History()
-    for number, row in enumerate(rows, 1):
+def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
+    """Read the rows of a recording once. No provider is asked, and nothing is written."""
+    count, history = TokenCounter().count, History()
+    for row in rows:
         history.add(analyse(row), measure(row, count))
-        progress(number)
     groups = [*history.groups, *history.open_groups]
     numbers = message_numbers(rows)
     results = sum(len(row.result_ids) for row in history.rows)

@@ -37,6 +37,8 @@ def check_page(path: Path) -> None:
         CommandError: there is no such folder, or the name is a folder's, a device's, or that of a file of another
             kind, which may be a session.
     """
+    if str(path).startswith("-"):
+        raise CommandError(f"a name is missing before {str(path)!r}; a file of that name is ./{path}")
     try:
         if not path.absolute().parent.is_dir():
             raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
@@ -101,9 +103,9 @@ def _header(result: ReplayResult, title: str, clean: Callable[[str], str]) -> It
 
 
 def _sizes(result: ReplayResult) -> Element:
-    told = "Between two compactions a request only grows at its end. "
-    if result.threshold is not None:
-        told += f"At {result.threshold:,} tokens a compaction replaces its older part with summaries."
+    told = (
+        "Between two compactions a request only grows at its end. A compaction replaces its older part with summaries."
+    )
     drawn = element("div", chart(result), class_="wide")
     return element("section", element("h2", "Size of each request"), element("p", told), drawn)
 

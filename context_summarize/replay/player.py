@@ -19,7 +19,7 @@ from context_summarize.replay.result import Check, Compaction, ReplayResult, Req
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
 from context_summarize.stores import MemoryStore
-from context_summarize.tokens.counter import loaded_counter
+from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
 
@@ -47,9 +47,9 @@ async def replay(
         TemplateError: the prompt set of the settings is incomplete.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
-    counter, numbers = await loaded_counter(), message_numbers(rows)
+    numbers = message_numbers(rows)
     result = await _blank(rows, provider, name, config, token_budget)
-    audit = _Audit(result, numbers, counter.count)
+    audit = _Audit(result, numbers, TokenCounter().count)
     session = _Session({name: provider}, result, numbers)
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
@@ -85,16 +85,9 @@ async def _blank(
         provider=name,
         budget=budget,
         window=window.context if window else None,
-        threshold=_threshold(config, budget) if config.auto_compact else None,
         redact=config.redact,
         rows=copy_json(list(rows)),
     )
-
-
-def _threshold(config: Config, budget: int) -> int:
-    """Tokens at which a compaction is due, a system prompt aside."""
-    share, most = int(config.threshold_share * budget), config.threshold_tokens
-    return share if most is None else min(share, most)
 
 
 _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason")

@@ -99,8 +99,6 @@ class ReplayResult:
     """Tokens that one request may hold."""
     window: int | None = None
     """Tokens of the context window that gives the budget; None if the budget is set directly."""
-    threshold: int | None = None
-    """Tokens of a request at which a compaction runs; None if it runs only when a request does not fit."""
     redact: bool | tuple[str, ...] = True
     """The setting of that name: what a page removes from its texts."""
     rows: list[JsonRow] = field(default_factory=list)

@@ -17,7 +17,8 @@ STDIN = "-"
 _TRANSCRIPT = "transcript.jsonl"
 _EXPECTED = (
     "a session file has one JSON message per line; to replay a JSON array, run "
-    "`jq -c '.[]' FILE | context-summarize replay -`"
+    "`jq -c '.[]' FILE | context-summarize replay -`, and `jq -c '.messages[]' FILE | …` if it stands under the "
+    "key messages"
 )
 _NAMED = 5
 """Ids that an error names."""

@@ -95,7 +95,8 @@ class Announcer:
         }
         self._outbox.put(COMPACTION, told)
         logger.info(
-            "compaction: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
+            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
+            "undo of a compaction" if change.reason == "undo" else "compaction",
             change.before_tokens,
             change.after_tokens,
             counted(change.segments, "segment"),

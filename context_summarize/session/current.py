@@ -139,13 +139,15 @@ class Current:
         return self.host.meter.correct(chat.rows.tokens() + system.tokens + self.server.retention.tokens)
 
     def heard(self, response: Mapping[str, Any]) -> None:
-        """Take in an `llm:response` that is none of our own calls'."""
+        """Take in an `llm:response` that is none of our own calls'; another provider's says nothing of the view."""
+        is_good, name = response.get("status", "ok") == "ok", response.get("provider")
+        if is_good and isinstance(name, str):
+            self.summarizer.answered_elsewhere(name)
+        if isinstance(name, str) and self.host.providers.is_another(name):
+            return
         self.host.refusals.heard(response)
-        if response.get("status", "ok") == "ok":
-            if isinstance(response.get("provider"), str):
-                self.summarizer.answered_elsewhere(response["provider"])
-            if isinstance(usage := response.get("usage"), dict):
-                self.host.meter.observe(usage)
+        if is_good and isinstance(usage := response.get("usage"), dict):
+            self.host.meter.observe(usage)
 
     async def finish(self) -> None:
         """Begin no more summaries; what is under way may take its time, and is stored then."""

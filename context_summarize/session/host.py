@@ -63,6 +63,11 @@ class Providers:
             return self._last
         return next(iter(self.mounted().values()), None)
 
+    def is_another(self, name: str) -> bool:
+        """True for the name of a mounted provider that is not the one seen last."""
+        last, found = self.seen(None), find_provider(name, self.mounted())
+        return getattr(last, "name", None) != name and found is not None and found is not last
+
     async def summariser(self) -> Target | None:
         """Who writes summaries, and with which model; None = nobody.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,17 @@ class RequestOptions:
     """Contents of reminders that must stand in the request whole."""
     hard_fit: bool = False
     """The provider finds the same request, as it was served, too large for it."""
+
+
+def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
+    """The texts among what a host wants to have retained.
+
+    Raises:
+        TypeError: it is one text, or no collection.
+    """
+    if isinstance(contents, str) or not isinstance(contents, Iterable):
+        raise TypeError(f"retain_contents must be a list of the reminders' texts, got {contents!r}")
+    return tuple(content for content in contents if isinstance(content, str))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.incoming import Incoming
-from context_summarize.session.limits import RequestOptions
+from context_summarize.session.limits import RequestOptions, retained_texts
 from context_summarize.session.request import Requests
 from context_summarize.session.steering import Steering
 from context_summarize.stores import SummaryStore, session_store
@@ -106,11 +106,11 @@ class SummarizingContextManager:
 
         Args:
             retain_contents: contents of user rows marked ephemeral and persisted. What a compaction has summarised
-                stands whole behind the summaries.
+                stands whole behind the summaries. A TypeError says what else was given.
             provider, token_budget: as in `get_messages_for_request`.
             hard_fit: the provider finds the rows that were served last too large; they become fewer.
         """
-        retained = tuple(content for content in retain_contents if isinstance(content, str))
+        retained = retained_texts(retain_contents)
         return await self._rows(
             RequestOptions(token_budget=token_budget, provider=provider, retained=retained, hard_fit=hard_fit)
         )
@@ -220,6 +220,7 @@ class SummarizingContextManager:
         """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.
 
         Raises:
+            TypeError: `query` is no `RecallQuery`.
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
@@ -236,7 +237,7 @@ class SummarizingContextManager:
             self._current.services.totals,
             messages=len(chat.history),
             view_tokens=tokens,
-            budget=served.budget if served else None,
+            budget=served.budget if served and self._current.services.totals.requests else None,
             summaries=len(shown),
             fallbacks=sum(item.summary.fallback for item in shown),
         )
@@ -253,7 +254,8 @@ class SummarizingContextManager:
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
-        Reminder blocks in the prompt that change from one request to the next end the request instead.
+        Reminder blocks in the prompt that change from one request to the next end the request instead. What cannot be
+        called is a TypeError.
         """
         self._host.system.set_factory(factory)
 

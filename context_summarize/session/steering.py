@@ -19,7 +19,7 @@ from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
 
 _MOST_PINNED = 0.1
-"""Share of the budget that all pinned rows together may take."""
+"""Share of the base (see `Limits`) that all pinned rows together may take."""
 
 
 class Steering:
@@ -55,7 +55,8 @@ class Steering:
         """Keep the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
 
         Raises:
-            SteeringError: a number names no message, or they take more than a tenth of the budget.
+            TypeError: `messages` is no number and no collection of them.
+            SteeringError: a number names no message, or they take more than a tenth of what messages may take.
         """
         chat, limits = await self._steerable()
         pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
@@ -66,7 +67,7 @@ class Steering:
         """Let go of the pins of these messages, or of all; the numbers of those that are still pinned.
 
         Raises:
-            SteeringError: a number names no message.
+            TypeError, SteeringError: as `pin`, but for their size.
         """
         chat, _ = await self._steerable()
         all_pins = chat.steered.pins
@@ -130,15 +131,17 @@ def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
     if tokens > most:
         raise SteeringError(
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
-            f"({_MOST_PINNED:.0%} of the budget); pin fewer of them, or unpin others first"
+            f"({_MOST_PINNED:.0%} of the {base:,} that budget, system prompt and compact_threshold leave for "
+            "messages); pin fewer of them, or unpin others first"
         )
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:
+    if isinstance(messages, str) or not isinstance(messages, int | Iterable):
+        raise TypeError(f"messages must be a number, or a list of numbers, as summaries name them; got {messages!r}")
     found = [messages] if isinstance(messages, int) else list(messages)
-    wrong = next((number for number in found if not isinstance(number, int) or isinstance(number, bool)), None)
-    if wrong is not None:
-        raise SteeringError(f"messages must be numbers as summaries name them, got {wrong!r}")
+    if wrong := [number for number in found if not isinstance(number, int) or isinstance(number, bool)]:
+        raise SteeringError(f"messages must be numbers as summaries name them, got {wrong[0]!r}")
     return found
 
 
@@ -147,8 +150,9 @@ def _group_of(history: History, number: int) -> int:
     found = history.group_of_message(number)
     if found is None:
         last = history.closed_rows()
+        there = f"there are messages 1 to {last}" if last else "there are no messages yet"
         raise SteeringError(
-            f"there is no message {number} to pin; messages 1 to {last} can be pinned, "
-            "and a tool call once all its results are there"
+            f"there is no message {number} to pin or unpin; {there}, and a tool call counts once all its results are "
+            "there"
         )
     return found

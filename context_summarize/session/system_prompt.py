@@ -53,7 +53,15 @@ class SystemPrompt:
         """Blocks that have changed between two requests, or have gone."""
 
     def set_factory(self, factory: Factory | None) -> None:
-        """Ask this one from now on; None = the stored rows hold again."""
+        """Ask this one from now on; None = the stored rows hold again.
+
+        Raises:
+            TypeError: it cannot be called.
+        """
+        if factory is not None and not callable(factory):
+            raise TypeError(
+                f"factory must be an async function that returns the system prompt, or None; got {factory!r}"
+            )
         self.factory = factory
         if factory is None:
             self._show(None, "")

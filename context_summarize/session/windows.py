@@ -155,6 +155,12 @@ def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
     return Window(context, output or 0, asked)
 
 
+def _told(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The usage of a response; empty where a server tells none, as providers show it in several ways."""
+    usage = response.get("usage")
+    return usage if isinstance(usage, dict) and usage.get("input_tokens") else {}
+
+
 # --- refused requests ------------------------------------------------------------------------------------------------
 
 
@@ -186,8 +192,8 @@ class Refusals:
         if response.get("status") == "error":
             if says_too_large(f"{response.get('error_type')} {response.get('error')}"):
                 self._open = (asked, size)
-        elif (has_none := not isinstance(usage := response.get("usage"), dict)) or self._meter.is_of_view(usage):
-            if has_none:
+        elif not (usage := _told(response)) or self._meter.is_of_view(usage):
+            if not usage:
                 self._meter.answered()
             self._models[asked[0]], self._open = asked[1], None
             if size >= self._refused.get(asked, (size + 1, 0))[0]:

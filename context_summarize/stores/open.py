@@ -51,7 +51,8 @@ def open_file(cache: str | None) -> SqliteStore:
         ConfigError: it names no file.
     """
     # Beside `cache/` in the user's folder, which `amplifier update --force` and `amplifier reset` clear.
-    name = cache or f"{os.environ.get('AMPLIFIER_HOME') or '~/.amplifier'}/context-summarize/summaries.db"
+    home = os.environ.get("AMPLIFIER_HOME") or "~/.amplifier"
+    name = f"{home}/context-summarize/summaries.db" if cache is None else cache
     kind, is_address, _ = name.partition("://")
     if name == "memory" or is_address:
         raise ConfigError(f"cache: {kind!r} is not a file, and only a file can be shown or cleared; name one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -84,10 +83,9 @@ class _Run:
 class Summarizer:
     """Turns jobs into summaries. Raises `SummaryUnavailable` and nothing else, cancellation aside."""
 
-    def __init__(self, services: Services, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
         self._config = services.config
-        self._now = now
         self._clean = build_redactor(services.config.redact) or str
         self._teller = Teller(services)
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
@@ -161,7 +159,6 @@ class Summarizer:
                 "attempts": run.attempts,
             },
             cost_usd=f"{sum(costs):f}" if costs else None,
-            created=self._now(),
         )
 
     async def _text(self, job: Job, run: _Run) -> str:

@@ -44,6 +44,8 @@ class SummaryRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
         """Keys under way that were waited for in vain."""
+        self._is_told = False
+        """True from the warning that a wait has ended without any summary until one comes."""
         self._texts: dict[str, Summary] = {}
         self._stored: set[str] = set()
         """Keys of the texts that took no call of this session."""
@@ -155,7 +157,7 @@ class SummaryRegistry:
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, builder, children, self._services.count)
             summary = await self._summarizer.make(job, target)
-        self._texts[node.key] = summary
+        self._texts[node.key], self._is_told = summary, False
         await self._services.store.put(summary)
 
     # --- waiting ----------------------------------------------------------------------------------------------------
@@ -178,10 +180,22 @@ class SummaryRegistry:
         if not self.is_stopped:
             await until_done(tasks, seconds, lambda: self.is_stopped)
             self._late |= wanted & self._tasks.keys()
+            self._tell(tasks)
         late = [node for node in nodes if node.key in self._tasks]
         if not self._closed:  # what the end of the session has cut off has not failed
             await self.place([node for node in nodes if node.key not in self._tasks], builder)
         return late
+
+    def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
+        if not tasks or self._is_told or self.is_stopped or any(task.done() for task in tasks):
+            return
+        self._is_told = True
+        logger.warning(
+            "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, and wait again "
+            "for later ones; check the provider that writes the summaries, or name another in summary_provider",
+            self._services.config.wait_seconds,
+        )
 
     async def settled(self, keys: Iterable[str]) -> None:
         """Until nothing is under way for any of these keys. Nobody's request: it does not count as waited for."""

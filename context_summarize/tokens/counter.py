@@ -91,16 +91,6 @@ def _cut(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-async def loaded_counter() -> TokenCounter:
-    """A counter whose counts are ready, so that none of them loads the encoding on the event loop.
-
-    Raises: as `TokenCounter.load`.
-    """
-    counter = TokenCounter()
-    await counter.load()
-    return counter
-
-
 class TokenCounter:
     """Counts text in `o200k_base` tokens. The first count loads the encoding, once per process."""
 

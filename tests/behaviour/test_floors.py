@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, broken_pairs
+from context_summarize.testing import ScriptedProvider, broken_pairs, measure
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, measure, result, tool_session, user
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.views import size, untimed
 
 BUDGET = 4_000

@@ -200,3 +200,24 @@ class TestBudgetsOfHosts:
         with pytest.raises(error, match="token_budget must be"):
             await made.request_retention(retain_contents=[], token_budget=given)
         assert untimed(await made.get_messages()) == tool_session(2)
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "says"),
+    [
+        ("request_retention", {"retain_contents": 5}, "must be a list of the reminders' texts, got 5"),
+        ("request_retention", {"retain_contents": "abc"}, "must be a list of the reminders' texts, got 'abc'"),
+        ("set_system_prompt_factory", {"factory": 5}, "factory must be an async function .*; got 5"),
+        ("recall", {"query": "1-3"}, "query must be a RecallQuery.*; got '1-3'"),
+        ("recall", {"query": {"words": "x"}}, r"query must be a RecallQuery.*; got \{'words': 'x'\}"),
+    ],
+)
+async def test_an_argument_of_a_wrong_type_is_told_with_what_was_expected(
+    method: str, given: dict[str, Any], says: str
+) -> None:
+    """Nothing has changed: the next request is served as before."""
+    made = await fed(manager(), tool_session(2))
+
+    with pytest.raises(TypeError, match=says):
+        await getattr(made, method)(**given)
+    assert untimed(await made.get_messages_for_request(9_000)) == tool_session(2)

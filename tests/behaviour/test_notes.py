@@ -16,11 +16,11 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.notes.reader import Notes
-from context_summarize.testing import JsonRow, ScriptedProvider
+from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, measure, result, user
+from tests.support.rows import assistant, call, result, user
 from tests.support.secrets import TEMPLATES, make
 from tests.support.views import nodes, notes, untimed
 

@@ -9,10 +9,11 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs
+from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs, measure
 from tests.support.effort import LONG
+from tests.support.gated import Gated
 from tests.support.recorder import Clock, Recorder, recording
-from tests.support.rows import measure, tool_session
+from tests.support.rows import tool_session
 from tests.support.snapshot import snapshot
 from tests.support.views import untimed
 from tests.support.virtual import run_virtually
@@ -109,6 +110,30 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}
+
+
+def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog: pytest.LogCaptureFixture) -> None:
+    """Every request is answered meanwhile; one warning names the setting, and the next comes only if it hangs again."""
+
+    async def session() -> list[int]:
+        told, gates = list[int](), [Gated(), Gated()]
+        made = SummarizingContextManager(
+            clock=asyncio.get_running_loop().time, wait_seconds=1, prefetch=False, keep_recent=4, segment_tokens=512
+        )
+        for turn in range(40):
+            for row in tool_session(1, size=600, start=turn):
+                await made.add_message(row)
+            rows = await made.get_messages_for_request(4_000, gates[turn // 20])
+            assert sum(map(measure, rows)) <= 4_000
+            told.append(sum("wait_seconds (1)" in record.getMessage() for record in caplog.records))
+            if turn == 19:
+                gates[0].go.set()
+                await asyncio.sleep(1)
+        await made.close()
+        return told
+
+    told = run_virtually(session())
+    assert (told[0], told[19], told[39]) == (0, 1, 2)
 
 
 class HangingStore:

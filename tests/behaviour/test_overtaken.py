@@ -10,10 +10,10 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, measure, result, tool_session, user
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.views import untimed
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 64}
@@ -141,6 +141,22 @@ async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off
     again = SummarizingContextManager(store=store, **SMALL)
     await again.set_messages(rows)
     assert await again.get_messages_for_request(1_000_000) == rows
+
+
+async def test_a_session_that_ends_begins_no_summary_that_waits_for_its_turn() -> None:
+    """The one under way is waited for."""
+    provider, made = Gated(), SummarizingContextManager(max_concurrency=1, **SMALL)
+    await made.set_messages(tool_session(20))
+    await made.get_messages_for_request(100_000, provider)
+    compacting = asyncio.create_task(made.compact())
+    await provider.asked.wait()
+    ending = asyncio.create_task(made.finish())
+    await asyncio.sleep(0)
+    provider.go.set()
+    await asyncio.gather(compacting, ending)
+    assert provider.calls == 1
+    assert (await made.statistics()).calls == 1
+    await made.close()
 
 
 async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing() -> None:

@@ -21,7 +21,9 @@ async def test_edits_and_a_cleared_history_are_followed():
     context = session()
     for row in [FACT, *tool_session(5)]:
         await context.add_message(row)
-    assert (await ask(context, "deadline")).messages[0] == 1
+    found = await ask(context, "deadline")
+    assert found.messages[0] == 1
+    assert " of 21 messages hold some of these words, or stand beside one that does; " in found.text
 
     await context.set_messages([user("The deadline is April 2."), *tool_session(5)])
     assert "April 2" in (await ask(context, "deadline")).text

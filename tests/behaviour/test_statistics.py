@@ -92,6 +92,14 @@ class TestTheView:
             fallbacks=0,
         )  # fmt: skip
 
+    async def test_a_compaction_before_the_first_request_gives_no_budget(self) -> None:
+        """Nobody has said yet how much a request may hold."""
+        made = manager()
+        await made.set_messages(tool_session(12))
+        await made.compact()
+        told = await made.statistics()
+        assert (told.budget, told.compactions) == (None, 1)
+
     async def test_rows_budget_and_compactions(self) -> None:
         """A host that asks three times has made one request."""
         made, provider = manager(recorder := Recorder()), ScriptedProvider(then=answer)

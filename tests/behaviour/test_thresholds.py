@@ -89,3 +89,13 @@ async def test_no_result_below_the_limit_is_shortened_while_a_request_fits() -> 
     reader = await Reader(31_000, shorten_tool_results=2_000, prefetch=False).read(40, 1_500)
     assert reader.compactions
     assert reader.shortened == 0
+
+
+async def test_a_session_goes_on_at_its_threshold_after_a_compaction_on_demand() -> None:
+    """Which ended within a segment: the next one begins there."""
+    reader = await Reader(41_000, prefetch=False).read(12, 1_000)
+    assert await reader.manager.compact() > 0
+    await reader.read(60, 1_000)
+    reasons = [data["reason"] for data in reader.host.of("context:pre_compact")]
+    assert len(reasons) > 2
+    assert reasons == ["manual", *["threshold"] * (len(reasons) - 1)]

@@ -67,13 +67,17 @@ class Session:
 
 
 class TestUndo:
-    async def test_the_view_is_that_before_the_compaction_and_nobody_is_asked(self) -> None:
-        """Every row stands verbatim again, grown at its end only; the saved tokens come back."""
+    async def test_the_view_is_that_before_the_compaction_and_nobody_is_asked(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Every row stands verbatim again, grown at its end only; the saved tokens come back; the log says so."""
         session = await Session().talk(4)
         before = await session.view()
         await session.talk_until_compacted()
         small, calls = await session.manager.get_token_count(), session.provider.calls
-        grown = await session.manager.undo()
+        with caplog.at_level("INFO"):
+            grown = await session.manager.undo()
+        assert f"undo of a compaction: {small} -> {small + grown} tokens" in caplog.text
         view = await session.view()
         assert view[: len(before)] == before
         assert view == untimed(await session.manager.get_messages())
@@ -148,18 +152,36 @@ class TestPins:
         session = await Session().talk(6)
         await session.view()
         await session.manager.pin(2)
-        with pytest.raises(SteeringError, match=r"take [\d,]+ tokens together, at most 600 may be pinned \(10%"):
+        with pytest.raises(SteeringError, match=r"together, at most 600 may be pinned \(10% of the 6,000 that "):
             await session.manager.pin(range(1, 20))
         assert await session.manager.unpin([1]) == (2, 3)
         assert await session.manager.unpin() == ()
 
-    @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None]])
+    async def test_the_limit_is_a_tenth_of_what_the_threshold_leaves_where_that_is_less_than_the_budget(self) -> None:
+        """90,000 tokens at the latest are 65 % of 138,461, whatever the window."""
+        session = Session(compact_threshold=[0.65, 90_000])
+        await session.manager.add_message(user("word " * 20_000))
+        await session.view(198_000)
+        with pytest.raises(SteeringError, match=r"at most 13,846 may be pinned \(10% of the 138,461 "):
+            await session.manager.pin(1)
+
+    @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None], None])
     async def test_a_number_that_names_no_message_is_refused(self, wrong: Any) -> None:
         """The error names it."""
         session = await Session().talk(6)
-        with pytest.raises((SteeringError, TypeError)):
+        seen = str(None if isinstance(wrong, list) else wrong)
+        with pytest.raises((SteeringError, TypeError), match=rf"message.* '?{seen}"):
             await session.manager.pin(wrong)
         assert await session.manager.unpin() == ()
+
+    async def test_a_wrong_number_to_unpin_is_told_as_one(self) -> None:
+        """With the messages that there are, or that there are none."""
+        session = Session()
+        with pytest.raises(SteeringError, match="no message 3 to pin or unpin; there are no messages yet"):
+            await session.manager.pin(3)
+        await session.talk(6)
+        with pytest.raises(SteeringError, match="no message 999 to pin or unpin; there are messages 1 to 24"):
+            await session.manager.unpin([999])
 
     async def test_a_call_without_its_results_cannot_be_pinned_yet(self) -> None:
         """Half a pair would break a view."""

@@ -1,4 +1,4 @@
-"""Samples in the pages are what the recorded session shows: the notes of the README, two requests, the size of both."""
+"""Samples in the pages are what the recorded session shows: the notes of the README, two requests, what a day costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks import day
 from benchmarks.tokens import said
 from benchmarks.words import NAME, identifiers, places
 from context_summarize import SummarizingContextManager
@@ -14,7 +15,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import open_recording, replay, row_text
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens.counter import loaded_counter
+from context_summarize.tokens.counter import TokenCounter
 from tests.support.pages import PAGES, blocks, prose
 from tests.support.paths import ROOT
 
@@ -24,7 +25,7 @@ README, START = (next(page for page in PAGES if page.name == name) for name in (
 
 async def _requests(until: int) -> list[list[JsonRow]]:
     """The requests of the demo's first rows."""
-    count = (await loaded_counter()).count
+    count = TokenCounter().count
     context = SummarizingContextManager()
     provider = OfflineProvider(count, context_window=40_000, max_output_tokens=4_000)
     found = []
@@ -60,7 +61,7 @@ async def test_the_page_shows_a_request_before_and_after_a_compaction() -> None:
 @pytest.mark.ci
 async def test_the_readme_says_what_the_demo_keeps() -> None:
     """Shares of the identifiers that its last request holds, how often it is compacted, and the size of its history."""
-    provider = OfflineProvider((await loaded_counter()).count, context_window=40_000, max_output_tokens=4_000)
+    provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     played = await replay(RECORDING, provider)
     shown = "\n".join(map(said, played.last_view))
     page = README.read_text("utf-8")
@@ -75,6 +76,24 @@ async def test_the_readme_says_what_the_demo_keeps() -> None:
     times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]
     assert f"grows to {played.history_tokens:,} tokens" in page
     assert f"each of {times} compactions" in page
+
+
+@pytest.mark.ci
+async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Dollars for each model in the table, but for a cent or two; the README has those of the first model."""
+    await day.main()
+    made = re.findall(r"^(.+): .*?([\d.]+), \D*([\d.]+), \D*([\d.]+); \D*([\d.]+)$", capsys.readouterr().out, re.M)
+    table = START.read_text("utf-8").replace("**", "")
+    told = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", table, re.M)
+    assert [row[0] for row in told] == [row[0] for row in made]
+    for there, here in zip(told, made, strict=True):
+        assert [float(dollars) for dollars in there[1:]] == pytest.approx(
+            [float(dollars) for dollars in here[1:]], abs=0.02
+        )
+    model, _, summaries, together, whole = told[0]
+    readme = README.read_text("utf-8")
+    assert f"costs {together} dollars with {model}, {summaries} of them" in readme
+    assert f"whole history costs {whole}\n" in readme
 
 
 async def test_the_readme_shows_the_notes_beside_its_summary() -> None:

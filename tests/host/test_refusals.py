@@ -11,6 +11,7 @@ from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from tests.support.recorder import Recorder
 from tests.support.rows import tool_session, user
 from tests.support.session import Host, is_summary_request, tokens_of
 
@@ -93,10 +94,10 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-@pytest.mark.parametrize("has_usage", [True, False])
+@pytest.mark.parametrize("usage", ["figures", None, {}])
 @pytest.mark.parametrize("is_before", [True, False])
 async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothing(
-    host: Host, has_usage: bool, is_before: bool
+    host: Host, usage: Any, is_before: bool
 ) -> None:
     host.provider.most = None
     await host.talk(3)
@@ -104,7 +105,7 @@ async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothi
     told = {"provider": "scripted", "model": "scripted-1"}
     figures = {"input_tokens": sum(len(str(row["content"])) for row in rows) // 4, "output_tokens": 5}
     refused = {**told, "status": "error", "error": REFUSALS["OpenAI"]}
-    answered = {**told, "status": "ok", "usage": figures if has_usage else None}
+    answered = {**told, "status": "ok", "usage": usage and figures}
     for data in (refused, answered) if is_before else (answered, refused):
         await host.session.coordinator.hooks.emit("llm:response", data)
     await host.talk(1)
@@ -122,6 +123,19 @@ async def one_refusal(error: str) -> tuple[SummarizingContextManager, ScriptedPr
     await manager.observe_response("llm:response", told)
     await manager.get_messages_for_request(provider=provider)
     return manager, provider
+
+
+async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing() -> None:
+    """A loop that claims usage may tell of an answer that the figures of no event show."""
+    manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=WINDOW)
+    record = manager.claim_foreground_usage()
+    await manager.add_message(user("Hello. " * 800))
+    await manager.get_messages_for_request(provider=provider)
+    refused = {"provider": "scripted", "model": "one", "status": "error", "error": REFUSALS["OpenAI"]}
+    await manager.observe_response("llm:response", refused)
+    assert record(input_tokens=await manager.get_token_count())
+    await manager.get_messages_for_request(provider=provider)
+    assert (await manager.statistics()).budget == 35_000
 
 
 async def test_the_words_of_many_providers_say_that_a_request_is_too_long() -> None:
@@ -149,6 +163,26 @@ async def test_what_one_model_refuses_binds_no_other() -> None:
         await manager.add_message(user("Go on."))
 
     assert [(budget or 0) < 4_000 for budget in budgets] == [True, True, False, True]
+
+
+async def test_what_another_provider_says_binds_and_frees_nothing() -> None:
+    """A helper may ask one of its own while the host's request has no answer, or never gets one."""
+    provider = ScriptedProvider(context_window=WINDOW)
+    manager = SummarizingContextManager(Recorder({"main": provider, "fast": ScriptedProvider(name="another")}))
+    for row in tool_session(12):
+        await manager.add_message(row)
+
+    async def budget_after(name: str, **told: Any) -> int | None:
+        await manager.get_messages_for_request(provider=provider)
+        await manager.observe_response("llm:response", {"provider": name, "model": "one", **told})
+        await manager.get_messages_for_request(provider=provider)
+        return (await manager.statistics()).budget
+
+    refused = {"status": "error", "error": REFUSALS["vLLM"]}
+    assert await budget_after("another", **refused) == 35_000
+    bound = await budget_after("scripted", **refused) or 0
+    assert bound < 4_000
+    assert await budget_after("another", status="ok", usage={"input_tokens": 9_000}) == bound
 
 
 async def test_a_bound_is_dropped_when_a_request_as_large_passes() -> None:

@@ -21,7 +21,7 @@ from amplifier_core.message_models import Message
 from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundError
 from amplifier_core.testing import MockCoordinator
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager, mount, on_session_ready
 from tests.support.bare_host import bare_host
 from tests.support.rows import tool_session, user
 from tests.support.session import SUMMARY, Host, is_summary_request
@@ -435,3 +435,10 @@ async def test_mount_may_be_run_twice_on_one_coordinator():
     await second()
     assert coordinator.hooks.list_handlers("llm:response") == {"llm:response": []}
     assert len(await before.get_messages()) == len(await after.get_messages()) == 1
+
+
+async def test_another_context_module_in_our_place_is_left_alone():
+    coordinator = MockCoordinator()
+    await on_session_ready(coordinator)
+    await coordinator.mount("context", object())
+    await on_session_ready(coordinator)

@@ -128,9 +128,9 @@ def test_prompts_and_ranks_are_found_from_the_wheel(installed):
 
         sys.addaudithook(offline)
         from context_summarize import SummarizingContextManager
-        from context_summarize.tokens.counter import TokenCounter
+        from context_summarize.testing import measure
         SummarizingContextManager(prompts="coding")
-        print(TokenCounter().count("hello world"))
+        print(measure({"role": "user", "content": "hello world"}) - measure({"role": "user", "content": ""}))
         """
     )
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
-from context_summarize.testing import broken_pairs
-from tests.support.rows import measure
+from context_summarize.testing import broken_pairs, measure
 from tests.support.views import nodes, notes, size
 
 Rows = list[dict[str, Any]]

@@ -1,17 +1,10 @@
-"""Rows as hosts store them, made by hand, and their size."""
+"""Rows as hosts store them, made by hand."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from context_summarize.messages.rows import JsonRow
-from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import measure as measure_with
-
-
-def measure(row: JsonRow) -> int:
-    """Tokens of one row, as a manager estimates them before a provider's own counts correct it."""
-    return measure_with(row, TokenCounter().count)
+from context_summarize.testing import JsonRow
 
 
 def user(text: Any) -> JsonRow:

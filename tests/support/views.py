@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from context_summarize.testing import JsonRow
-from tests.support.rows import measure
+from context_summarize.testing import JsonRow, measure
 
 
 def size(view: list[JsonRow]) -> int:

@@ -151,11 +151,6 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
             "(of profile 'frugal'), max_tokens 8000); leave it out to derive it",
         ),
         (
-            {"segment_tokens": 120_000},
-            "segment_tokens 120000 is above the 90,000 tokens at which a compaction is due (compact_threshold "
-            "[0.65, 90000] (the default)); leave it out to derive it",
-        ),
-        (
             {"compact_threshold": 150_000, "max_tokens": 40_000},
             "compact_threshold 150000 is above max_tokens 40000; a share such as 0.65 fits any budget",
         ),
@@ -166,10 +161,6 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
         (
             {"summary_model_role": "fast", "summary_provider": "openai"},
             "summary_model_role 'fast' and summary_provider 'openai' both say who writes the summaries; leave one out",
-        ),
-        (
-            {"summary_model_role": "fast", "summary_model": "small"},
-            "summary_model_role 'fast' and summary_model 'small' both say who writes the summaries; leave one out",
         ),
         (
             {"safety_margin": 300_000},
@@ -230,6 +221,10 @@ def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
         ("compact_treshold", "compact_threshold"),
         ("compaction_threshold", "compact_threshold"),
         ("Cache", "cache"),
+        ("cahce", "cache"),
+        ("redcat", "redact"),
+        ("cashe", "cache"),
+        ("recall", "recall_tool"),
     ],
 )
 def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(key: str, meant: str) -> None:
@@ -242,16 +237,8 @@ def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(key: str, mean
 
 OTHERS: dict[Any, Any] = {
     "protected_recent": 0.3,
-    "protected_tool_results": 5,
-    "target_threshold": 0.5,
-    "target_usage": 0.9,
     "compaction_strategy": "progressive",
-    "max_tokens_fallback": 8_000,
-    "max_tool_result_bytes": 4_000,
-    "truncate_chars": 250,
-    "summary_call_mode": "fork",
     "summary_trigger": 0.5,
-    "separate_summary_provider": "small",
     "summarization_model": "small",
     "debug": True,
     5: 1,

@@ -148,6 +148,7 @@ def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
             ["--config", "keep_recent=4", "--config", "keep_recent=5"],
             "--config gives keep_recent twice; keep one of them",
         ),
+        (["--config", 'persistence={"path": "a/file"}'], "persistence cannot be set here: a replay writes no history"),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),

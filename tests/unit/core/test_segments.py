@@ -177,22 +177,6 @@ class TestKeys:
     def changed(self, at: int, **values: Any) -> list[JsonRow]:
         return [{**raw, **values} if index == at else raw for index, raw in enumerate(self.BASE)]
 
-    def test_what_the_summariser_is_not_shown_is_not_in_the_key(self) -> None:
-        """Hosts drop and rewrite such things at resume."""
-        first, asked, found, last = self.BASE
-        block = {"type": "tool_use", "id": "a", "name": "ls", "input": {"path": "."}}
-        thought = assistant([{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "one file"}])
-        for raws in (
-            [first, asked, hook("n"), found, last],
-            [{"role": "system", "content": "s"}, *self.BASE, {**user("e"), "ephemeral": True}],
-            [{**raw, "metadata": {"openai:response_id": "r", "source": "x"}, "timestamp": 5} for raw in self.BASE],
-            [first, call("other", "ls", path="."), result("other", "x.py", "ls"), last],
-            [first, asked, {"role": "tool", "tool_call_id": "a", "content": "x.py"}, last],
-            [first, asked, found, thought],
-            [first, {"role": "assistant", "content": [block]}, found, last],
-        ):
-            assert key_of(raws) == key_of(list(self.BASE)), raws
-
     def test_what_the_summariser_is_shown_is_in_the_key(self) -> None:
         """Text, arguments, tool names, roles and order."""
         base = list(self.BASE)

@@ -13,7 +13,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
-from tests.support.rows import assistant, call, hook, result, user
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 FRAME = load_prompts("default").frame.fill
 
@@ -121,3 +121,23 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
     assert seen["d"] == {"openai:status": "completed"}
     assert seen["f"] == marked
     assert history.rows[3].raw["metadata"] == marked
+
+
+def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one() -> None:
+    """A thread that looks at a compaction has found the group, and the host adds a result before it is shown."""
+    history = history_of([user("go"), calls(("a", "x", {}), ("b", "x", {}))])
+    groups = ShownGroups(history, count)
+    [earlier] = history.open_groups
+    history.add(analyse(normalise(result("a", "found"))))
+    assert len(groups.shown(earlier)) == 1
+    assert "found" in str(View(ViewState(), groups).rows(None))
+
+
+def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
+    """Hook rows in between are held back until it closes."""
+    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
+    built = view(history)
+    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
+    assert (len(built), built.open_rows) == (3, 2)
+    history.add(analyse(normalise(result("y"))))
+    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]

@@ -11,9 +11,9 @@ from context_summarize import SummarizingContextManager
 from context_summarize.notes.instructions import quoted_lines, signalled, verified
 from context_summarize.notes.reader import Notes
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.testing import ScriptedProvider
+from context_summarize.testing import ScriptedProvider, measure
 from context_summarize.transcript.rows import RenderedRow
-from tests.support.rows import assistant, measure, user
+from tests.support.rows import assistant, user
 
 SENTENCES = {
     "English": "Don't ever push to main without asking me.",

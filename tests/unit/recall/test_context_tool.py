@@ -51,19 +51,6 @@ async def refused(offers: Any, given: Any) -> str:
     return str(result.output)
 
 
-# --- actions ----------------------------------------------------------------------------------------------------------
-
-
-async def test_compact_says_what_was_saved_and_hands_over_what_to_keep():
-    offers = Offers(compact=12_345)
-
-    text = await said(offers, action="compact", keep=" the door code ", messages="")
-
-    assert text == "Compacted: 12,345 tokens saved. The next request holds 20,000 of 40,000 tokens (50%)."
-    assert offers.asked[0] == ("compact", ("the door code",))
-    assert (await said(Offers(compact=0), action="compact")).startswith("Nothing was compacted: ")
-
-
 # --- what it takes ----------------------------------------------------------------------------------------------------
 
 
@@ -120,7 +107,7 @@ async def test_a_user_steers_a_session_through_the_model():
 
     assert "Nothing is summarised yet." in await asked(action="status")
     assert "no compaction to take back" in await asked(action="undo")
-    assert (await asked(action="compact", keep="the state of ORD00003")).startswith("Compacted: ")
+    assert (await asked(action="compact", keep=" the state of ORD00003 ", messages="")).startswith("Compacted: ")
     assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
     assert len(await context.get_messages_for_request(provider=provider)) < len(before)
     assert "1 compaction so far" in await asked(action="status")

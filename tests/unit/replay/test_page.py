@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,19 @@ def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) ->
     assert len(names) >= len(contents)
     assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for _, first, last in contents)
     assert any("merged (level 1)" in text for text in names)
+
+
+def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
+    """What is kept stands in its text."""
+    numbers = " ".join(f"ORD{at:05d}" for at in range(300))
+    rows = [user("Begin."), call("1", "look"), result("1", numbers, "look"), assistant("Done."), *tool_session(20)]
+    page = render_page(played(rows, "Goal: ORD00007 is shipped."), "a")
+    lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page.split('class="made"')[1])
+    values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
+
+    assert values["Kept"] == ["ORD00007"]
+    assert len(values["Lost"]) > 3
+    assert "ORD00007" not in values["Lost"]
 
 
 def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:

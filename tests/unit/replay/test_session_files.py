@@ -56,7 +56,7 @@ def test_messages_are_read_a_line_each_and_blank_lines_byte_order_mark_and_crlf_
         ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is not a message: a tool message needs the id"),
         (["[" * 100_000], "a.jsonl, line 1 is not JSON that can be read"),
         (["1" * 5_000], "a.jsonl, line 1 is not JSON that can be read"),
-        (['{"messages": []}'], r"must have a role.*; a session file has one JSON .* `jq -c '.\[\]' FILE"),
+        (['{"messages": []}'], r"must have a role.*; a session file has one JSON .* `jq -c '.messages\[\]' FILE"),
         (["[", GOOD, "]"], "line 1 is not JSON: Expecting value .*`jq -c"),
         (['{"role": "user"'], "a.jsonl, line 1 is not JSON"),
         ([GOOD, "hello"], "a.jsonl, line 2 is not JSON"),

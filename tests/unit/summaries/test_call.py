@@ -59,7 +59,7 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
 def summarizer(clock: Clock | None = None, totals: Statistics | None = None, **settings: Any) -> Summarizer:
     clock = clock or Clock()
     shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep, totals=totals)
-    return Summarizer(shared, now=lambda: 12.5)
+    return Summarizer(shared)
 
 
 def target(provider: Any, **values: Any) -> Target:
@@ -96,6 +96,13 @@ class TestRequest:
         assert (request.tools, request.model, request.reasoning_effort) == (None, "small", "low")
         assert provider.options == [{**HINTS, "model": "small"}]
 
+    async def test_a_provider_that_chains_answers_is_asked_not_to(self) -> None:
+        """A chained answer is stored on the server whatever `store` says. Others never see that option."""
+        provider = ScriptedProvider([ANSWER])
+        provider.enable_response_chaining = "auto"  # type: ignore[attr-defined]
+        await summarizer().make(job(), target(provider))
+        assert provider.options == [{**HINTS, "enable_response_chaining": False}]
+
     @pytest.mark.parametrize(
         ("window", "output", "rooms"),
         [
@@ -122,7 +129,7 @@ class TestSummary:
         totals = Statistics()
         made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
         assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
-        assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
+        assert (made.provider, made.model) == ("main", "small")
         assert (made.tokens, made.source_tokens) == (count(ANSWER), count(TRANSCRIPT))
         assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
         assert (made.cost_usd, totals.cost_usd) == ("0.02", "0.02")
@@ -216,6 +223,13 @@ class TestErrors:
         assert not made.is_paused(target(provider))
 
 
+class Plain:
+    """A provider whose `complete()` takes nothing but the request."""
+
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        return answer()
+
+
 class TestHints:
     @pytest.mark.parametrize(
         ("error", "left"),
@@ -238,6 +252,13 @@ class TestHints:
         ]
         assert seen == [("low", 2_200, HINTS), left, left]
         assert clock.slept == []
+
+    async def test_a_provider_that_takes_no_options_gets_none(self) -> None:
+        """It is asked all the same, and once the next time."""
+        made, totals = summarizer(), Statistics()
+        assert (await made.make(job(), target(Plain()))).usage["attempts"] == 2
+        assert (await made.make(job(), target(Plain()))).usage["attempts"] == 1
+        assert totals.failed == 0
 
 
 def window_of(tokens: int) -> Callable[[ChatRequest], str]:

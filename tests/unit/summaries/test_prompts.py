@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from amplifier_core.testing import MockCoordinator
 
+from context_summarize import mount
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
 from context_summarize.replay import replay
@@ -28,7 +30,6 @@ HEADINGS = {
     "brief": ["Goal", "Standing rules", "Facts", "State"],
     "small": ["Asked", "Rules", "Done", "Open"],
 }  # fmt: skip
-every_set = pytest.mark.parametrize("name", HEADINGS)
 
 
 def write_set(folder: Path, **files: str | bytes | None) -> str:
@@ -45,6 +46,9 @@ def refusal(folder: str) -> str:
     with pytest.raises(TemplateError) as caught:
         load_prompts(folder)
     return str(caught.value)
+
+
+every_set = pytest.mark.parametrize("name", HEADINGS)
 
 
 class TestTheShippedSets:
@@ -83,6 +87,14 @@ class TestTheShippedSets:
 
 
 class TestFiles:
+    @pytest.mark.parametrize("prompts", ["nobody", "{folder}"])
+    async def test_a_set_that_is_none_is_an_error_at_mount(self, tmp_path: Path, prompts: str) -> None:
+        """Nothing is mounted; what else is wrong with a folder is told below."""
+        coordinator = MockCoordinator()
+        with pytest.raises(TemplateError, match=r"nobody|segment\.md: missing"):
+            await mount(coordinator, {"prompts": prompts.format(folder=tmp_path)})
+        assert coordinator.mount_history == []
+
     @pytest.mark.parametrize(
         ("files", "told"),
         [

@@ -1,4 +1,4 @@
-"""The registry: merges, fallbacks that stand in, what is told of failures, and what is let go of."""
+"""The registry: each key is asked for once, shared by all who wait, stored, and stood in for by a fallback."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.events import FAILURE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
@@ -41,13 +42,17 @@ def count(text: str) -> int:
 class Scene:
     """A history that is cut into segments, and everything that gets the texts of their nodes."""
 
-    def __init__(self, *script: Any, store: SummaryStore | None = None) -> None:
-        self.provider = ScriptedProvider(script, then=ANSWER)
-        self.target = Target(self.provider, "main", "small")
+    def __init__(
+        self, *script: Any, store: SummaryStore | None = None, gate: asyncio.Event | None = None, **settings: Any
+    ) -> None:
+        self.provider = ScriptedProvider(script, then=ANSWER, gate=gate)
+        self.target: Target | None = Target(self.provider, "main", "small")
         self.store, self.hooks, self.clock = store or MemoryStore(), Recorder(), Clock()
-        shared = services(Config(), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep)
-        self.outbox = shared.outbox
-        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: False)
+        shared = services(
+            Config(**settings), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep
+        )
+        self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
+        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: self.cancelled)
         self.history = History()
         for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
@@ -57,9 +62,9 @@ class Scene:
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3])
 
-    async def get(self, *nodes: Node) -> list[Node]:
+    async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
-        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, None), 30)
+        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds), 30)
 
     async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
@@ -81,6 +86,36 @@ class Scene:
         """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
         return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
+
+
+def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note whose rows are read."""
+    source = builder.source
+
+    def source_of(node: Node) -> Any:
+        read.append(node)
+        return source(node)
+
+    monkeypatch.setattr(builder, "source", source_of)
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class TestOneSummary:
+    async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
+        gate, read = asyncio.Event(), list[Node]()
+        scene = Scene(gate=gate, max_concurrency=1)
+        noted(scene.builder, read, monkeypatch)
+        asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
+        await settle()
+        assert (scene.provider.calls, read) == (1, scene.leaves[:1])
+        gate.set()
+        assert await asked == []
+        assert read == scene.leaves[:4]
 
 
 class TestMerge:
@@ -158,12 +193,35 @@ class TestEvents:
             with caplog.at_level(logging.WARNING):
                 await scene.text(scene.leaves[at])
         told = await scene.events()
-        assert told[0][1] == {
-            "key": scene.leaves[0].key, "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow",
-            "attempts": 1, "retry_in_s": 300.0,
-        }  # fmt: skip
+        assert told[0] == (
+            FAILURE,
+            {
+                "key": scene.leaves[0].key,
+                "level": 0,
+                "kind": "rate_limit",
+                "error": "RateLimitError: slow",
+                "attempts": 1,
+                "retry_in_s": 300.0,
+            },
+        )
         assert [data.get("kind", "made") for _, data in told] == ["rate_limit", "auth", "made", "auth"]
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
+
+
+class TestWaiting:
+    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
+        """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
+        gate = asyncio.Event()
+        scene = Scene(DOWN, gate=gate)
+        node = scene.leaves[0]
+        for seconds in (0.0, 3_600.0):
+            assert await scene.get(node, seconds=seconds) == [node], "at once"
+        gate.set()
+        await scene.tasks.settled([node.key])
+        scene.clock.time += 60
+        assert await scene.get(node, seconds=3_600.0) == []
+        assert scene.tasks.summary(node) is not None
+        assert scene.provider.calls == 2
 
 
 class TestLife:
@@ -181,3 +239,20 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
+
+    async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
+        """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        late, placed = scene.leaves[:2]
+        assert await scene.get(late, seconds=0.0) == [late]
+        await scene.tasks.place([placed], scene.builder)
+        scene.tasks.forget_history(scene.builder.history)
+        assert not scene.tasks.is_known(placed)
+        gate.set()
+        assert await scene.get(late, seconds=3_600.0) == []
+        scene.tasks.forget_history(scene.builder.history)
+        assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
+        assert await scene.get(late) == []
+        assert len(scene.tasks.rows([late])) == 1
+        assert scene.provider.calls == 1
