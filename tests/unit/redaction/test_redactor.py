@@ -98,7 +98,7 @@ NO_SECRETS = [
         "id 123e4567-e89b-12d3-a456-426614174000",
         'password: ****, token=<token>, api_key="${API_KEY}", secret: $SECRET, pwd=%s, password={password}',
         'api_key="your-api-key-goes-here", password: example123, token: xxxxxxxxxxxxxxxxxxxx, secret = changeme123',
-        "password = getpass.getpass()\ntoken = tokens[0]\nsecret = os.environ['APP_SECRET_42']\nself.pwd = new_password",
+        "password = getpass.getpass()\ntoken = tokens[0]\nsecret = os.environ['APP_SECRET_42']\nself.pwd = my_token",
         "max_tokens=4096, input_tokens: 128000, token_count=123456789012345678, next_token=abc123def456ghi789jkl",
         "password: string, token: str | None, secret: Optional[bytes]; password_file=/run/secrets/db1",
         "The password is required. Your password was changed on 2024-05-15. A token is worth 0.75 words.",
