@@ -75,8 +75,9 @@ def chosen(entries: Sequence[Entry], room: int) -> list[Entry]:
 def _entries(candidates: Candidates, shown: str, count: Count) -> Iterator[Entry]:
     worth: dict[str, float] = {}
     exact = values_in(shown)
+    hidden = {value.text for value in candidates.values.values() if value.is_secret}
     for value in candidates.values.values():
-        if value.text in exact or (value.kind == "term" and value.text in shown):
+        if value.is_secret or value.text in exact or (value.kind == "term" and value.text in shown):
             continue
         worth[value.text] = score = _worth(value, candidates)
         if score and (value.kind != "figure" or value.label or value.before):  # a bare figure says nothing
@@ -84,7 +85,7 @@ def _entries(candidates: Candidates, shown: str, count: Count) -> Iterator[Entry
             yield Entry(score / (value.tokens + _OVERHEAD), value.tokens, (value.text,), value)
     rows = candidates.word_rows
     for sentence in candidates.sentences:
-        if sentence.text not in shown:
+        if sentence.text not in shown and hidden.isdisjoint(sentence.values):
             best = max((worth.get(value, 0.0) for value in sentence.values), default=0.0)
             says = sentence.marks + math.fsum(1 / rows[word] for word in sentence.words)
             sentence.tokens = sentence.tokens or count(sentence.text) + _MARKED
@@ -130,7 +131,8 @@ def _by_label(values: Sequence[Value], word_rows: Counter[str]) -> str:
     """The values of one object, or of none: those with the same label stand behind it."""
     groups: dict[str, list[str]] = {}
     for one in values:
-        label = one.label or _words_beside(one, word_rows)
+        is_subject = one.about.endswith(f" {one.text}")
+        label = "" if is_subject else one.label or _words_beside(one, word_rows)
         if label or not one.about:
             groups.setdefault(label.lower(), []).append(one.text)
     bare = ", ".join(groups.pop("", []))

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from context_summarize.notes.sentences import sentences_of
+
 Kind = Literal["url", "path", "id", "figure", "name", "term"]
 """`figure`: a number, a date, a time, an amount; `name`: a file, a name of code, an option; `term`: a few words."""
 
 LONGEST = 200
 """Characters of a value; longer runs without a blank (base64, minified code) are not worth their tokens."""
 
-_IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d{3}(?!\d)))"  # noqa: RUF001 - quotes
+_IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d{1,3}(?!\d)))"  # noqa: RUF001 - quotes
 _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*[\d_./\\@A-Z-]{_IN_RUN}*")
 """A run that may be a value: no plain lower-case word is one. It is looked for at its start alone, in linear time."""
 _ESCAPE = re.compile(r"(?<!\\)\\[nrt]|(?<!\\)\\+(?=\")")
@@ -30,6 +32,8 @@ _CODE = re.compile(
     r"|[A-Za-z_]\w+(?:\.[A-Za-z_]\w*)+"  # dotted.name
     r"|_*(?=[A-Za-z]*[a-z][A-Z]|[A-Z]+[a-z]+[A-Z])[A-Za-z][A-Za-z0-9]{3,}"  # camelCase
 )
+_NUMBERED = re.compile(r"_\d{3,}\Z")
+"""Ends an identifier that reads like a name of code: `ann_lee_4711`."""
 _OPTION = re.compile(r"--?[A-Za-z][\w-]+")
 _FIGURE = re.compile(
     r"[-+~≈]?[$€£¥]?\d[\d.,:/-]*(?:T[\d:.]+Z?)?(?:[+-]\d\d:?\d\d)?[A-Za-z%°]{0,3}"  # 2024-05-01, 10:30, $1.5k, 250ms
@@ -44,15 +48,27 @@ _TRIM, _LEAD = ".,:;!?\\*#…", ",:;!?\\*…"
 """Signs after and before a value that are no part of it."""
 
 
+_IN_PAIR = r"(?:[^,;:()\[\]{}\"'`*\n]|,(?=\S)|(?<=\w)['’](?=\w)|,(?= \d{4}(?!\w)))"
+"""A sign of a value that follows a label: a comma only within a number, a list or a date."""
 _PAIR = re.compile(
-    r"(?<![\w/\"'.\[-])([^\W\d_][\w -]{1,30}?)\*{0,2}:\*{0,2}[ \t]+"
-    r"(?!-\s)([^\s,;:.()\[\]{}\"'`*][^,;:()\[\]{}\"'`*\n]{0,60})(?![\"':\w])"
+    r"(?<![\w/\"'.\[-])([^\W\d_][\w -]{1,30}?)\*{0,2}:\*{0,2}[ \t]++"
+    rf"(?=(?!-\s)(?!\.)({_IN_PAIR}{{1,200}}+)(?P<cut>[\"':]|(?<=\S)[(\[{{]|\*\s?\w|{_IN_PAIR})?)"
 )
-"""`label: a few words`."""
+"""`label: a few words`; `cut` where these words go on, or where they are the label of something else."""
 _ASSIGNED = re.compile(r"(?<![\w=-])([\w.-]{2,40})=([\w./:+-]{4,80})")
 """`label=identifier`."""
+_SECRET = re.compile(
+    r"(?i)(?:pass(?:word|wd|phrase|code)|pwd|secret|credentials?|token|(?:api|access|secret|private)[ _-]?key)"
+    r"(?:\W{1,4}(?:is|was))?\W*\Z"
+)
+"""Ends with a word whose value is a secret."""
 _MOST_WORDS = 4
 """Words of a term."""
+
+
+def names_secret(words: str) -> bool:
+    """True where the words end with one such as "password": what follows is in no notes, whatever it looks like."""
+    return _SECRET.search(words) is not None
 
 
 def unescaped(text: str) -> str:
@@ -63,12 +79,19 @@ def unescaped(text: str) -> str:
 def pairs_in(text: str) -> Iterator[tuple[str, str]]:
     """(label, value) where a text says what something is: `account: A-17`, `colour: pale green`.
 
-    The value is "" where too much follows the label.
+    The value is "" where too much follows the label; it is whole or absent.
     """
-    lines = (line for line in text.split("\n") if ": " in line)
-    for found in (found for line in lines for found in _PAIR.finditer(line)):
-        value = " ".join(found[2].split(". ")[0].rstrip(" .!?-").split())
-        yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
+    for line in (line for line in text.split("\n") if ": " in line):
+        read = 0
+        for found in _PAIR.finditer(line):
+            first, end = next(sentences_of(found[2]))
+            is_whole = not found["cut"] or end < len(found[2])
+            label = " ".join(found[1].split()[-3:]).lower()
+            if found.start() < read:
+                continue
+            read = found.start(2) + end
+            value = " ".join(found[2][first:end].rstrip(" .!?-").split())
+            yield label, value if is_whole and len(value.split()) <= _MOST_WORDS else ""
     for label, value in _ASSIGNED.findall(text) if "=" in text else ():
         value = value.rstrip(_TRIM)
         if classify(value) == ((value, "id"),):
@@ -119,7 +142,9 @@ def _kind(value: str) -> Kind | None:
         return "id" if digits >= _MANY_DIGITS and not _SIGN.search(value) else "figure"
     if _PATH.fullmatch(value):
         return "path" if _is_path(value) else None
-    if (_FILE.fullmatch(value) and 2 * digits < len(value)) or (_CODE.fullmatch(value) and 4 * digits <= len(value)):
+    if (_FILE.fullmatch(value) and 2 * digits < len(value)) or (
+        _CODE.fullmatch(value) and 4 * digits <= len(value) and not _NUMBERED.search(value)
+    ):
         return "name"
     is_mixed = digits > 0 and _JOINTS.sub("", value).isalnum()
     return "id" if is_mixed and (len(value) >= _LEAST_ID or value[0] == "#") else None
@@ -145,6 +170,8 @@ _REPR = re.compile(r"[\s\[({]*'")
 """How Python's way to write data begins."""
 _NO_REPR = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"abfnrtvxuUN0-7\n]")
 """An escape that Python does not know and never writes: its parser would warn of it on the user's screen."""
+_KEY = re.compile(r"[\"']([A-Za-z][A-Za-z_]+\d?)[\"']\s*:")
+"""A key that is a label, and no value: `last_four`, `address1`; others may be identifiers or files."""
 _NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _IDENTITY = re.compile(r"(?:.*[a-z_-])?(?:_id|Id|ID|-id)|id|ID|uuid|key|name|path")
 _EMPTY_NAMES = frozenset({"id", "ids", "uuid", "value", "data", "result", "results", "item", "items", "key"})
@@ -166,6 +193,11 @@ def leaves(text: str) -> list[Leaf]:
     if text.lstrip()[:1] in ("{", "[") and len(text) <= _LONGEST_JSON:
         _collect(_parsed(text), "", "", _DEEPEST, found)
     return found
+
+
+def labels_in(text: str) -> set[str]:
+    """The keys of JSON that say what their values are, and are none themselves."""
+    return set(_KEY.findall(text))
 
 
 def _parsed(text: str) -> Any:
@@ -192,7 +224,7 @@ def _collect(data: Any, about: str, label: str, depth: int, found: list[Leaf]) -
             own = " ".join(f"{_label(str(identity)) or label} {data[identity]}".split())
             about = own if len(own) <= _LONGEST_LEAF else about
         for key, value in data.items():
-            if any(map(str.isdigit, str(key))):
+            if any(map(str.isdigit, str(key))) and not _KEY.fullmatch(f'"{key}":'):
                 found.append(Leaf(str(key), about, label))
             _collect(value, about, "" if key == identity else _label(str(key)) or label, depth - 1, found)
     elif isinstance(data, list | tuple):

@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from context_summarize.notes.patterns import Kind, classify, leaves, pairs_in, unescaped, values_in
+from context_summarize.notes.patterns import (
+    Kind,
+    classify,
+    labels_in,
+    leaves,
+    names_secret,
+    pairs_in,
+    unescaped,
+    values_in,
+)
 from context_summarize.notes.sentences import ends, pieces_of, shortened, words_of
 from context_summarize.transcript.rows import RenderedRow, calls_in
 
@@ -51,6 +60,8 @@ class Value:
     by_user: bool = False
     named: bool = False
     """A text says what it is: `label: value`."""
+    is_secret: bool = False
+    """Where it was first seen, or by its label, a word such as "password" names it: it is written nowhere."""
     told: bool = False
     """A model's summary told it."""
     tokens: int = 0
@@ -152,7 +163,8 @@ class Candidates:
     def _read_data(self, text: str) -> set[str]:
         """The values of a result or of arguments; those of JSON with the key and the object of each."""
         plain = unescaped(text[:40_000])
-        found = values_in(plain)
+        labels = labels_in(plain)
+        found = {value: kind for value, kind in values_in(plain).items() if value not in labels}
         for leaf in leaves(text):
             kinds = classify(leaf.value)
             if len(kinds) == 1 and len(kinds[0][0]) == len(leaf.value):
@@ -172,8 +184,12 @@ class Candidates:
             kind: Kind = found[0][1] if found and found[0][0] == value else "term"
             if value and kind in _PAIRED:
                 self._add(value, kind)
-                self.values[value].label, self.values[value].named = label, True
+                named = self.values[value]
+                named.label, named.named, named.is_secret = label, True, named.is_secret or names_secret(label)
                 seen.add(value)
+                for part in values_in(value).keys() & self.values.keys() - {value}:
+                    if self.values[part].rows == 0:  # of this row alone: the day of a date says nothing by itself
+                        self.values[part].before = ""
         return seen
 
     # --- bookkeeping -------------------------------------------------------------------------------------------------
@@ -182,11 +198,13 @@ class Candidates:
         found = self.values.get(value)
         if found is None:
             self.values[value] = found = Value(value, kind, about, label)
-            if text and kind in _LABELLED:
-                at = text.find(value)
-                found.before = text[max(0, at - _BESIDE) : at].rpartition("\n")[2]
+            at = text.find(value)
+            before = text[max(0, at - _BESIDE) : max(0, at)].rpartition("\n")[2]
+            found.before = before if kind in _LABELLED else ""
+            found.is_secret = names_secret(before)
         elif label and (not found.label or (about and not found.about)):
             found.about, found.label = about, label
+        found.is_secret |= names_secret(label)
 
     def _forget(self) -> None:
         """Drop what nobody used and was seen longest ago, and the sentences that say least."""
@@ -199,5 +217,5 @@ class Candidates:
 
 
 def _is_telling(value: Value) -> bool:
-    """True for what a person would call a value: no few words, and no number without a unit."""
-    return value.kind != "term" and (value.kind != "figure" or not _BARE.fullmatch(value.text))
+    """True for what a person would call a value: no few words, and no number without a unit; none for a secret."""
+    return not value.is_secret and value.kind != "term" and (value.kind != "figure" or not _BARE.fullmatch(value.text))

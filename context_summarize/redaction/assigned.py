@@ -48,7 +48,6 @@ _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
 _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
-_VARIABLE = re.compile(r"(?=[A-Za-z_]\w*\Z)(?i:.*(?:pass|pwd|secret|token|key|input|field|value|form|param|args|env))")
 _IN_PROSE = re.compile(r"[\w.~+/=-]+")
 """What a sentence may say that a key or a token is, if letters and digits take turns in it."""
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
@@ -83,7 +82,7 @@ def _is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     if not (mixed or is_odd) or _PATH_OR_URL.match(value):
         return False
     is_code = _CODE.fullmatch(value) and not is_drawn(value)
-    if bare and (after in ("(", "[", "{") or is_code or (password and _VARIABLE.match(value))):
+    if bare and (after in ("(", "[", "{") or is_code):
         return False
     return is_real(value)
 

@@ -125,6 +125,7 @@ access token  drawn  alchemy.com infura.io appid=
 authorization  password  bearer  <START>(?i:bearer<GAP>)<QUOTE>?(?P<secret>[\w.~+/-]{16,}+={0,3})
 authorization  real  authorization
     (?i:authorization)<SIGN>(?i:basic|token|digest|apikey)\s{1,4}(?P<secret>[\w.~+/-]{8,}+={0,3})
+authorization  password  authorization  (?i:authorization)<SIGN>(?i:bearer)\s{1,4}(?P<secret>[\w.~+/-]{6,}+={0,3})
 authorization  drawn  authorization  (?i:authorization)<SIGN>[A-Za-z][\w-]{1,24}\s{1,4}(?P<secret>[\w.~+/=-]{20,}+)
 registry login  password  auth  <QUOTE>auth<QUOTE>\s{0,4}:\s{0,4}<QUOTE>(?P<secret><BASE64>{12,}+={0,2})<QUOTE>
 password hash  any  $

@@ -85,3 +85,10 @@ def test_what_a_view_still_holds_of_the_values_of_some_rows_is_counted_and_three
     assert (found.kept, found.lost) == (2, 3)
     assert (found.examples[0], {*found.examples}) == ("INV-4711", {"INV-4711", "2024-05-01", "T-1317"})
     assert read(rows).kept(2, 3, "T-1317 INV-4711 src/a.py 250ms 2024-05-01").lost == 0
+
+
+def test_a_value_that_a_word_of_a_secret_names_is_told_nowhere() -> None:
+    told = row(read([("user", "The vault password: orchid77. The case number: A-4711."), *SKUS]), 400)
+
+    assert "A-4711" in told
+    assert "orchid77" not in told

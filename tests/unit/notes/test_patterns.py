@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from context_summarize.notes.patterns import leaves, pairs_in, values_in
+from context_summarize.notes.patterns import labels_in, leaves, pairs_in, values_in
 from context_summarize.notes.sentences import pieces_of, words_of
 
 
@@ -48,6 +48,24 @@ def test_a_text_says_itself_what_a_short_value_is() -> None:
     assert list(pairs_in("commit=abc123f; size=12 x=y")) == [("commit", "abc123f")]
 
 
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("amount: $12,531 in all", ("amount", "$12,531 in all")),
+        ("quota: 250,000", ("quota", "250,000")),
+        ("patient weight: 82,4 kg", ("patient weight", "82,4 kg")),
+        ("betrag: 1.299,50", ("betrag", "1.299,50")),
+        ("deadline: April 12, 2031.", ("deadline", "April 12, 2031")),
+        ("signed by: John F. Kennedy (JFK)", ("signed by", "John F. Kennedy")),
+        ("owner: Ann O'Brien", ("owner", "Ann O'Brien")),
+        ("start: 10:30", ("start", "")),
+        ("total: 12 * 3", ("total", "")),
+    ],
+)
+def test_a_value_behind_a_label_is_whole_or_absent(text: str, pair: tuple[str, str]) -> None:
+    assert list(pairs_in(text)) == [pair]
+
+
 def test_values_of_json_carry_their_key_and_the_identity_of_their_object() -> None:
     text = '{"reservation_id": "ZX81QQ", "total": 250, "passengers": [{"id": "p-1", "age": 40}], "note": "plain"}'
 
@@ -75,3 +93,8 @@ def test_names_figures_and_words_of_time_are_what_a_reader_would_ask_for() -> No
 
     assert [word for word, is_asked in found.items() if is_asked] == ["last", "friday", "ann", "12"]
     assert "walked" in found
+
+
+def test_keys_of_json_and_a_number_behind_a_name_are_no_names_of_code() -> None:
+    assert labels_in('{"last_four": 1, "address1": "x", "T-17": {}, "main.py": {}}') == {"last_four", "address1"}
+    assert values_in("ann_lee_4711") == {"ann_lee_4711": "id"}

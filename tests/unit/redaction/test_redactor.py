@@ -98,7 +98,7 @@ NO_SECRETS = [
         "id 123e4567-e89b-12d3-a456-426614174000",
         'password: ****, token=<token>, api_key="${API_KEY}", secret: $SECRET, pwd=%s, password={password}',
         'api_key="your-api-key-goes-here", password: example123, token: xxxxxxxxxxxxxxxxxxxx, secret = changeme123',
-        "password = getpass.getpass()\ntoken = tokens[0]\nsecret = os.environ['APP_SECRET_42']\nself.pwd = password1",
+        "password = getpass.getpass()\ntoken = tokens[0]\nsecret = os.environ['APP_SECRET_42']\nself.pwd = my_token",
         "max_tokens=4096, input_tokens: 128000, token_count=123456789012345678, next_token=abc123def456ghi789jkl",
         "password: string, token: str | None, secret: Optional[bytes]; password_file=/run/secrets/db1",
         "The password is required. Your password was changed on 2024-05-15. A token is worth 0.75 words.",
@@ -137,6 +137,26 @@ def test_an_assigned_secret_is_found_whatever_stands_before_the_sign_of_assignme
             assert value not in clean, given
             assert "[redacted: " in clean
             assert known(clean) == clean
+
+
+def test_a_password_is_found_though_it_holds_a_word_that_variables_hold():
+    for value in (
+        "passw0rd" + "123",
+        "hunter2secret" + "0",
+        "mytoken" + "12345",
+        "inputvalue" + "99x",
+        "Value4" + "Money9",
+    ):
+        for form in ("password: {}", "DB_PASSWORD={}", "My password is {}, keep it"):
+            assert known(form.format(value)) == form.format("[redacted: password]")
+    assert "abcdef" not in known("Authorization: Bearer abcdef" + "123456")
+    for text in (
+        "password is required",
+        "token = get_token()",
+        "password: input_field",
+        "Authorization: Bearer tokens",
+    ):
+        assert known(text) == text
 
 
 def test_what_only_looks_like_an_assigned_secret_stays():
