@@ -25,6 +25,7 @@ def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant
 OURS: tuple[type[Contestant], ...] = (
     Ours,
     variant("OursFrugal", Ours, profile="frugal"),
+    variant("OursVerbatim", Ours, profile="verbatim"),
 )
 PEERS: tuple[type[Contestant], ...] = (
     LangChain,
