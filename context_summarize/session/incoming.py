@@ -13,7 +13,7 @@ from context_summarize.errors import MessageError
 from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, rough_size
-from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
 from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
@@ -86,7 +86,7 @@ class Incoming:
             if self.file is not None:
                 rows = await self.file.accepted(ours, rows)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
-            same = common_prefix(history.rows[:known], rows)
+            same = equal_prefix(ours, rows)
             if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
                 await self._replace(history, rows, same, known)
             elif self._current.chat.history is history:
@@ -140,12 +140,6 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
         if at % _AT_ONCE == 0:
             await asyncio.sleep(0)
     return rows
-
-
-def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
-    """How many rows at the start are equal."""
-    pairs = enumerate(zip(ours, rows, strict=False))
-    return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
 
 
 def _fill(
