@@ -81,7 +81,7 @@ class Incoming:
         await self.ready()
         async with self._replacing:
             history = self._current.chat.history
-            known = len(history) - (self._added - added)  # rows that were added since the host's call stay at the end
+            known = self._rows_before(added)
             ours, rows = [row.raw for row in history.rows[:known]], await checked_rows(messages)
             if self.file is not None:
                 rows = await self.file.accepted(ours, rows)
@@ -108,13 +108,17 @@ class Incoming:
         if self.file is not None:
             await self.file.replace([*rows, *added])
 
+    def _rows_before(self, added: int) -> int:
+        """Rows of the history when so many had been added; those that were added since stay at its end."""
+        return len(self._current.chat.history) - (self._added - added)
+
     async def clear(self) -> None:
         """Forget every row, but none that is added after this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
             history = self._current.chat.history
-            later = [row.raw for row in history.rows[len(history) - (self._added - added) :]]
+            later = [row.raw for row in history.rows[self._rows_before(added) :]]
             self._current.begin(self._current.fresh())
             self._current.forget()
             self._take(later)
