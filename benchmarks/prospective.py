@@ -102,16 +102,6 @@ def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list
     return [*lines, *(one for one in found if "missing" in one)]
 
 
-def baseline(jobs: int, peers: bool) -> Figures:
-    """For `benchmarks.baseline`."""
-    found = measured(["extracts"], FIRST[: None if peers else 1], jobs)
-    told: Figures = {"extracts": {}, "missing": [one for one in found if "missing" in one]}
-    for one in found:
-        if "missing" not in one:
-            told[one["summariser"]][one["contestant"]] = {key: one[key] for key in COLUMNS[2:] if key in one}
-    return told
-
-
 if __name__ == "__main__":
     choices = {"summarisers": (SUMMARISERS, ["extracts"]), "only": (EVERYONE, FIRST)}
     sys.exit(command("prospective", __doc__, choices, measured, COLUMNS))

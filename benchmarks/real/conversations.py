@@ -69,18 +69,6 @@ def measured(sets: Sequence[str], only: Sequence[str], jobs: int) -> list[Figure
     return [*of_sets(found), *(one for one in found if "missing" in one)]
 
 
-def baseline(jobs: int, peers: bool) -> Figures:
-    """For `benchmarks.baseline`: ours, the two peers that hold most, and no summaries; the largest chats ours alone."""
-    found = measured([name for name in SETS if name != "BEAM-500K"], FIRST[: None if peers else 1], jobs)
-    found += measured(["BEAM-500K"], FIRST[:1], jobs)
-    by_set: Figures = {name: {} for name in SETS}
-    for one in found:
-        if "missing" not in one:
-            told = {key: one[key] for key in COLUMNS[2:] if key in one}
-            by_set[one["set"]][one["contestant"]] = told
-    return {**by_set, "missing": [one for one in found if "missing" in one]}
-
-
 if __name__ == "__main__":
     choices = {"sets": (SETS, list(SETS)), "only": (EVERYONE, FIRST)}
     sys.exit(command("real.conversations", __doc__, choices, measured, COLUMNS))
