@@ -22,15 +22,16 @@ from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from statistics import fmean
-from typing import Any
 
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import BEST, EVERYONE
+from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.prices import DOLLARS, dollars
 from benchmarks.real.coding import Cut, cuts, load_all
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
-from benchmarks.scores import newest, price, shown
+from benchmarks.scores import newest, shown
 from benchmarks.sessions import Session
+from benchmarks.summarisers import Extracting
 from benchmarks.tokens import Row, arguments_of, calls_of, count, measure, said
 from benchmarks.words import NAME, PATH, identifiers, places
 
@@ -41,12 +42,12 @@ _SHORT = 300
 _LEAST = 0.6
 """No contestant summarises in a session that is smaller than this share of the window."""
 WINDOWS = {"40k": 40_000, "200k": 200_000}
-FIRST = ("Ours", "OursVerbatim", *BEST)
-_MEANS = ("control", "view", "written")
-COLUMNS = (
-    *("window", "summariser", "contestant", "sessions", "played", "events", "held", "tail", *_MEANS),
-    *("paths", "paths held", "names", "names held", "far", "far held", "price"),
+COUNTED = (
+    *("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held"),
+    *DOLLARS,
 )
+MEANS = ("control", "view", "written")
+COLUMNS = ("window", "summariser", "contestant", "sessions", "played", *COUNTED[:3], *MEANS, *COUNTED[3:])
 
 
 class Watch:
@@ -54,7 +55,7 @@ class Watch:
 
     def __init__(self, session: Session, cuts: Sequence[Cut] = ()) -> None:
         self.found = Counter[str]()
-        self.each: dict[str, list[float]] = {name: [] for name in _MEANS}
+        self.each: dict[str, list[float]] = {name: [] for name in MEANS}
         """Of each event."""
         self._rows, self._cuts = session.rows, cuts
         self._texts = [said(row) for row in session.rows]
@@ -92,7 +93,8 @@ class Watch:
 
     def _compare(self, fed: int, view: Sequence[Row], left: Sequence[tuple[int, str]]) -> None:
         """What stands beside the events of one request: the control, the tail, and sizes."""
-        sizes = [(measure(row, count), said(row) in self._texts) for row in view]
+        texts = set(self._texts)
+        sizes = [(measure(row, count), said(row) in texts) for row in view]
         size = sum(tokens for tokens, _ in sizes)
         text, tail = shown(view), shown(newest(self._rows[:fed], size))
         for at, value in left:
@@ -120,26 +122,46 @@ def cell(number: int, window: str, summariser: str, contestant: str, sealed: boo
     session = replace(load_all(sealed)[number], budget=WINDOWS[window])
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
-    told = {"window": window, "summariser": summariser, "contestant": contestant, "price": price(result)}
-    return {**told, **watch.found, **watch.each}
+    told = {"window": window, "summariser": summariser, "contestant": contestant}
+    return {**told, **watch.found, **watch.each, **dollars(result)}
 
 
 def at_cuts(contestant: str, window: str) -> Figures:
     """The same events for pi and for ours, in the session that pi summarised."""
     session, made = cuts()
     watch = Watch(session, made)
-    if contestant != "pi":
-        play(EVERYONE[contestant], replace(session, budget=WINDOWS[window]), SUMMARISERS["extracts"], look=watch)
-    for cut, end in zip(made, [*(cut.at for cut in made[1:]), len(session.rows)], strict=True):
-        for fed in range(cut.at, end) if contestant == "pi" else ():
-            watch(fed, [{"role": "user", "content": cut.summary}, *session.rows[cut.kept : fed]])
-    return {"window": window, "summariser": "pi's cuts", "contestant": contestant, **watch.found, **watch.each}
+    if contestant == "pi":
+        for cut, end in zip(made, [*(cut.at for cut in made[1:]), len(session.rows)], strict=True):
+            summary = {"role": "user", "content": cut.summary}
+            for fed in range(cut.at, end):
+                watch(fed, [summary, *session.rows[cut.kept : fed]])
+    else:
+        play(EVERYONE[contestant], replace(session, budget=WINDOWS[window]), Extracting, look=watch)
+    return {"window": window, "summariser": "at pi's cuts", "contestant": contestant, **watch.found, **watch.each}
+
+
+def summed(found: Sequence[Figures], sessions: int) -> list[Figures]:
+    """The sums over the sessions that each contestant has played, and means over events."""
+    cells: dict[tuple[str, ...], list[Figures]] = {}
+    for one in found:
+        cells.setdefault((one["window"], one["summariser"], one["contestant"]), []).append(one)
+    lines = []
+    for key, played in cells.items():
+        told = {**dict(zip(COLUMNS[:3], key, strict=True)), "sessions": sessions, "played": len(played)}
+        told |= {name: sum(one.get(name, 0) for one in played) for name in COUNTED}
+        each = {name: [value for one in played for value in one[name]] for name in MEANS}
+        lines.append(told | {name: fmean(values) for name, values in each.items() if values})
+    return lines
 
 
 def measured(
-    windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool = False
+    windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
 ) -> list[Figures]:
-    """The sums over all sessions, then pi's cuts, and the cells that are missing."""
+    """The sums over all sessions, then pi's cuts, then the cells that are missing.
+
+    Raises:
+        DataMissingError: a session is not fetched.
+    """
     sizes = [sum(measure(row, count) for row in session.rows) for session in load_all(sealed)]
     wanted = [
         (number, window, how, who, sealed)
@@ -149,22 +171,16 @@ def measured(
         for number, size in enumerate(sizes)
         if size > _LEAST * WINDOWS[window]
     ]
-    found = run_all(cell, wanted, jobs)
-    if not sealed:
-        found += run_all(at_cuts, [("pi", "its own"), *(("Ours", window) for window in windows)], jobs)
-    cells: dict[tuple[Any, ...], list[Figures]] = {}
-    for one in found:
-        if "missing" not in one:
-            cells.setdefault(tuple(one[key] for key in COLUMNS[:3]), []).append(one)
-    lines = []
-    for key, played in cells.items():
-        sums = {name: sum(one.get(name, 0) for one in played) for name in COLUMNS[5:] if name not in _MEANS}
-        means = {name: [value for one in played for value in one[name]] for name in _MEANS}
-        told = {"sessions": len(sizes), "played": len(played), **sums}
-        lines.append({**dict(zip(COLUMNS, key)), **told, **{name: fmean(each) for name, each in means.items() if each}})
-    return [*lines, *(one for one in found if "missing" in one)]
+    found = run_all(cell, wanted, jobs, sealed=sealed)
+    pi = [] if sealed else run_all(at_cuts, [("pi", "its own"), *(("Ours", window) for window in windows)], jobs)
+    lines = [summed([one for one in some if "missing" not in one], count) for some, count in ((found, len(sizes)), (pi, 1))]
+    return [*lines[0], *lines[1], *(one for one in [*found, *pi] if "missing" in one)]
 
 
 if __name__ == "__main__":
-    choices = {"windows": (WINDOWS, WINDOWS), "summarisers": (SUMMARISERS, ["extracts", "names"]), "only": (EVERYONE, FIRST)}
-    sys.exit(command("prospective", __doc__, choices, measured, COLUMNS))
+    choices = {
+        "windows": (WINDOWS, list(WINDOWS)),
+        "summarisers": (SUMMARISERS, ["extracts", "names"]),
+        "only": (EVERYONE, ["OursVerbatim", *FIRST]),
+    }
+    sys.exit(command("prospective", __doc__, choices, measured, COLUMNS, halves=True))

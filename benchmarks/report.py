@@ -25,7 +25,7 @@ _SHOW: dict[str, Callable[[Any], str]] = {
     "facts": "{:.0%}".format,
     "cached": "{:.1%}".format,
     "waiting": "{:.1%}".format,
-    "price": lambda value: f"{value / 1e6:.2f} M",
+    "dollars_haiku": "{:.3f}".format,
 }
 """How figures are shown that are no plain numbers."""
 

@@ -11,6 +11,7 @@ from functools import partial
 from statistics import fmean
 
 from benchmarks.peers import EVERYONE
+from benchmarks.prices import DOLLARS
 from benchmarks.real import beam, locomo, pi, recordings
 from benchmarks.real.recall import recalled
 from benchmarks.report import Figures, command, run_all
@@ -31,7 +32,7 @@ FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
     *("set", "contestant", "chats", "asked", "gold", "near"),
     *("instructions_asked", "instructions", "recalls", "recall_any", "recall_gold_asked"),
-    *("recall_gold", "ids", "ids_of_session", "price", "waiting", "view_last", "lost", "over_budget", "broken"),
+    *("recall_gold", "ids", "ids_of_session", *DOLLARS, "waiting", "view_last", "lost", "over_budget", "broken"),
 )
 _MEANS = ("waiting", "view_last", "cached")
 _SUMS = [name for name in COLUMNS if name not in ("set", "contestant", "chats", *_MEANS)] + ["tokens"]
