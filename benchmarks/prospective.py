@@ -66,6 +66,8 @@ class Watch:
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
         asked = _asked(self._rows[fed]) if fed < len(self._rows) else ()
         used = {one: kind for text in asked for one, kind in identifiers(text).items()}
+        if not used:
+            return
         text, verbatim = shown(view), {said(row) for row in view}
         left: list[tuple[int, str]] = []
         for value, kind in used.items():
@@ -173,7 +175,9 @@ def measured(
     ]
     found = run_all(cell, wanted, jobs, sealed=sealed)
     pi = [] if sealed else run_all(at_cuts, [("pi", "its own"), *(("Ours", window) for window in windows)], jobs)
-    lines = [summed([one for one in some if "missing" not in one], count) for some, count in ((found, len(sizes)), (pi, 1))]
+    lines = [
+        summed([one for one in some if "missing" not in one], count) for some, count in ((found, len(sizes)), (pi, 1))
+    ]
     return [*lines[0], *lines[1], *(one for one in [*found, *pi] if "missing" in one)]
 
 
