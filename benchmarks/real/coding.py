@@ -52,19 +52,14 @@ def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
     Raises:
         DataMissingError: it is not fetched.
     """
-    text = read("pi-mono", COMPACTED, data=data).decode()
-    lines = text.splitlines(keepends=True)
-    told = [(at, json.loads(line)) for at, line in enumerate(lines)]
+    lines = read("pi-mono", COMPACTED, data=data).decode().splitlines()
 
     def rows(end: int) -> tuple[Row, ...]:
-        return tuple(_pi("".join(lines[:end])))
+        return tuple(_pi("\n".join(lines[:end])))
 
-    found = [
-        Cut(len(rows(at)), len(rows(one["firstKeptEntryIndex"])), one["summary"])
-        for at, one in told
-        if one["type"] == "compaction"
-    ]
-    return Session(name="pi-mono-cuts", rows=rows(len(lines))), found
+    made = [(at, one) for at, one in enumerate(map(json.loads, lines)) if one["type"] == "compaction"]
+    found = [Cut(len(rows(at)), len(rows(one["firstKeptEntryIndex"])), one["summary"]) for at, one in made]
+    return Session(name=f"pi-mono-{Path(COMPACTED).stem}", rows=rows(len(lines))), found
 
 
 def _pi(text: str) -> Iterator[Row]:

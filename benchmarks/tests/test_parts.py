@@ -10,10 +10,11 @@ import pytest
 
 from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
+from benchmarks.real.coding import Cut
 from benchmarks.report import run_all, save, table
 from benchmarks.scores import asked, ids, newest
 from benchmarks.sessions import Question, Session, assistant, called, plant
-from benchmarks.summarisers import Extracting, Keeping
+from benchmarks.summarisers import Extracting, Keeping, Naming
 from benchmarks.tokens import Counting, broken_pairs, count, measure, text_of
 from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
 
@@ -47,6 +48,8 @@ def test_the_stand_in_keeps_facts_within_the_length_that_is_asked_for() -> None:
 def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None:
     shown = "The refund of Newark was paid. A refund to Newark is a refund. Nobody knows why cats sleep so long. " * 3
     assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
+    named = "The refund is paid, as was said.\nSee src/pay.py and run_all for it.\n" * 9
+    assert "refund" not in written(Naming(count, 10_000), named, max_output=12)
 
 
 def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
@@ -105,6 +108,26 @@ def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_st
     watch = Watch(Session(name="s", rows=rows))
     watch(len(rows) - 2, rows[:-2])
     assert watch.found["events"] == 0
+    watch = Watch(Session(name="s", rows=rows), [Cut(at=5, kept=1, summary="")])
+    watch(len(rows) - 2, rows[:-2])
+    assert watch.found["events"] == 1
+
+
+def test_the_control_is_the_share_of_a_row_that_no_later_call_names_and_the_view_holds() -> None:
+    rows = (
+        {"role": "user", "content": "See tools/make_all.py, docs/old.md, docs/older.md and docs/later.md."},
+        *called(7, "bash", {"command": "python tools/make_all.py"}, "done"),
+        *called(8, "read", {"path": "docs/later.md"}, "done"),
+    )
+    for view, control in (
+        ("tools/make_all.py docs/later.md", 0),
+        ("docs/old.md", 0.5),
+        ("docs/old.md docs/older.md", 1),
+    ):
+        watch = Watch(Session(name="s", rows=rows))
+        watch(1, [{"role": "user", "content": view}])
+        assert watch.each["control"] == [control]
+        assert watch.each["written"] == watch.each["view"] == [3 + count(view)]
 
 
 def cell(number: int) -> dict[str, int]:
