@@ -24,9 +24,9 @@ from itertools import accumulate
 from statistics import fmean
 
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.peers import BEST, EVERYONE
 from benchmarks.prices import DOLLARS, dollars
-from benchmarks.real.coding import Cut, cuts, load_all
+from benchmarks.real.coding import Cut, cuts, load, load_all
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import newest, shown
@@ -42,10 +42,7 @@ _SHORT = 300
 _LEAST = 0.6
 """No contestant summarises in a session that is smaller than this share of the window."""
 WINDOWS = {"40k": 40_000, "200k": 200_000}
-COUNTED = (
-    *("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held"),
-    *DOLLARS,
-)
+COUNTED = ("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
 MEANS = ("control", "view", "written")
 COLUMNS = ("window", "summariser", "contestant", "sessions", "played", *COUNTED[:3], *MEANS, *COUNTED[3:])
 
@@ -66,7 +63,7 @@ class Watch:
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
         asked = _asked(self._rows[fed]) if fed < len(self._rows) else ()
         used = {one: kind for text in asked for one, kind in identifiers(text).items()}
-        if not used:
+        if not used or any(fed < cut.at for cut in self._cuts[:1]):
             return
         text, verbatim = shown(view), {said(row) for row in view}
         left: list[tuple[int, str]] = []
@@ -121,7 +118,7 @@ def _asked(row: Row) -> Iterator[str]:
 
 def cell(number: int, window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
     """One contestant in one session."""
-    session = replace(load_all(sealed)[number], budget=WINDOWS[window])
+    session = replace(load(number, sealed), budget=WINDOWS[window])
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
     told = {"window": window, "summariser": summariser, "contestant": contestant}
@@ -185,6 +182,6 @@ if __name__ == "__main__":
     choices = {
         "windows": (WINDOWS, list(WINDOWS)),
         "summarisers": (SUMMARISERS, ["extracts", "names"]),
-        "only": (EVERYONE, ["OursVerbatim", *FIRST]),
+        "only": (EVERYONE, ["Ours", "OursVerbatim", *BEST]),
     }
     sys.exit(command("prospective", __doc__, choices, measured, COLUMNS, halves=True))

@@ -30,9 +30,20 @@ def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
     Raises:
         DataMissingError: one is not fetched.
     """
-    texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
-    sessions = [Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text))) for path, text in texts]
-    return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]
+    return [
+        load(number, sealed, data) for number in range(len(half("pi-mono", sealed)) + len(half("specstory", sealed)))
+    ]
+
+
+def load(number: int, sealed: bool = False, data: Path = DATA) -> Session:
+    """One session of one half, by its place in `load_all`.
+
+    Raises:
+        DataMissingError: it is not fetched.
+    """
+    name, path = [(name, path) for name in ("pi-mono", "specstory") for path in half(name, sealed)][number]
+    text = read(name, path, sealed, data).decode()
+    return _history(text) if name == "specstory" else Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text)))
 
 
 @dataclass(frozen=True, slots=True)
