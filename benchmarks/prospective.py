@@ -15,10 +15,11 @@ from itertools import accumulate
 
 from benchmarks.field import SUMMARISERS
 from benchmarks.peers import EVERYONE
+from benchmarks.prices import DOLLARS, dollars
 from benchmarks.real.coding import load_all
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
-from benchmarks.scores import newest, price, shown
+from benchmarks.scores import newest, shown
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, calls_of, count, measure, said
 from benchmarks.words import NAME, PATH, identifiers, places
@@ -30,7 +31,7 @@ _SHORT = 300
 FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
     *("summariser", "contestant", "sessions", "events", "held", "held by tail", "paths", "paths held", "names"),
-    *("names held", "far", "far held", "price"),
+    *("names held", "far", "far held", *DOLLARS),
 )
 
 
@@ -84,7 +85,7 @@ def cell(number: int, summariser: str, contestant: str) -> Figures:
     session = load_all()[number]
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
-    found = {**watch.found, "price": price(result)}
+    found = {**watch.found, **dollars(result)}
     return {"session": session.name, "summariser": summariser, "contestant": contestant, **found}
 
 
@@ -100,16 +101,6 @@ def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list
             told.update({"sessions": 1, **{key: one[key] for key in COLUMNS[3:] if key in one}})
     lines = [{"summariser": how, "contestant": who, **told} for (how, who), told in sums.items()]
     return [*lines, *(one for one in found if "missing" in one)]
-
-
-def baseline(jobs: int, peers: bool) -> Figures:
-    """For `benchmarks.baseline`."""
-    found = measured(["extracts"], FIRST[: None if peers else 1], jobs)
-    told: Figures = {"extracts": {}, "missing": [one for one in found if "missing" in one]}
-    for one in found:
-        if "missing" not in one:
-            told[one["summariser"]][one["contestant"]] = {key: one[key] for key in COLUMNS[2:] if key in one}
-    return told
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -17,12 +18,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import context_summarize
+
 Figures = dict[str, Any]
 _SHOW: dict[str, Callable[[Any], str]] = {
     "facts": "{:.0%}".format,
     "cached": "{:.1%}".format,
     "waiting": "{:.1%}".format,
-    "price": lambda value: f"{value / 1e6:.2f} M",
+    "dollars_haiku": "{:.3f}".format,
 }
 """How figures are shown that are no plain numbers."""
 
@@ -107,7 +110,7 @@ def command(
         told = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": ", ".join(known)}
         parser.add_argument(f"--{option}", nargs="+", **told)
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, merged into this JSON")
     given = vars(parser.parse_args())
     path = given.pop("save")
     try:
@@ -116,11 +119,31 @@ def command(
         print(error, file=sys.stderr)
         return 1
     print(table(found, columns))
-    save(path, found)
+    save(path, module, found)
     return int(any("missing" in one for one in found))
 
 
-def save(path: Path | None, figures: Any) -> None:
-    """All figures as JSON, with the day that made them."""
+def save(path: Path | None, name: str, figures: Any) -> None:
+    """Merge figures into a JSON file under their name, with the day and the commit that made them."""
     if path is not None:
-        path.write_text(json.dumps({"date": date.today().isoformat(), "figures": figures}, indent=1) + "\n", "utf-8")
+        kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        kept[name] = {"date": date.today().isoformat(), "commit": _commit(), "figures": rounded(figures)}
+        path.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+
+
+def _commit() -> str | None:
+    """Of the checkout that the measured package stands in, if it stands in one."""
+    checkout = Path(context_summarize.__file__).parents[1]
+    if not (checkout / ".git").exists():
+        return None
+    asked = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def rounded(value: Any) -> Any:
+    """Figures with four significant digits."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(one) for key, one in value.items()}
+    return [rounded(one) for one in value] if isinstance(value, list | tuple) else value

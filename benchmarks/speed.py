@@ -15,11 +15,12 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from pathlib import Path
 from statistics import median
 
 from benchmarks import field, trace
 from benchmarks.peers import EVERYONE
-from benchmarks.report import Figures, run_all, table
+from benchmarks.report import Figures, run_all, save, table
 from benchmarks.run import play
 from benchmarks.scores import cpu
 from benchmarks.sessions import recorded
@@ -136,7 +137,7 @@ def measured() -> list[Figures]:
     blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
     found = run_all(block, blocks, jobs=1)
     found += [*run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
-    for what, one in trace.baseline(1, False).items():
+    for what, one in trace.counted().items():
         found += [{"what": f"{what}: {key}", "value": value} for key, value in one.items()]
     return found
 
@@ -160,23 +161,19 @@ def ratio() -> Figures:
     return {**told, "cpu_mean_ratio_without_its_counting": median(counting)}
 
 
-def baseline(jobs: int, peers: bool) -> Figures:
-    """For `benchmarks.baseline`; one process at a time."""
-    del jobs
-    told = {one["what"]: one["value"] for one in measured() if "what" in one}
-    return {"cpu_ms": ratio(), **told} if peers else told
-
-
 def main() -> int:
     """Measure and print; 1 where something failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--ratio", action="store_true", help="CPU beside PydanticAI's")
-    if parser.parse_args().ratio:
+    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, merged into this JSON")
+    given = parser.parse_args()
+    if given.ratio:
         found = [{"what": name, "value": value} for name, value in ratio().items() if isinstance(value, float)]
     else:
         print(table(run_all(field.cell, [("field-40k", "keeps-95", "Ours")]), field.COLUMNS), "\n")
         found = measured()
     print(table(found, ("what", "value")))
+    save(given.save, "speed ratio" if given.ratio else "speed", found)
     return int(any("missing" in one for one in found))
 
 

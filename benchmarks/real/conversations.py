@@ -11,6 +11,7 @@ from functools import partial
 from statistics import fmean
 
 from benchmarks.peers import EVERYONE
+from benchmarks.prices import DOLLARS
 from benchmarks.real import beam, locomo, pi, recordings
 from benchmarks.real.recall import recalled
 from benchmarks.report import Figures, command, run_all
@@ -31,7 +32,7 @@ FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
     *("set", "contestant", "chats", "asked", "gold", "near"),
     *("instructions_asked", "instructions", "recalls", "recall_any", "recall_gold_asked"),
-    *("recall_gold", "ids", "ids_of_session", "price", "waiting", "view_last", "lost", "over_budget", "broken"),
+    *("recall_gold", "ids", "ids_of_session", *DOLLARS, "waiting", "view_last", "lost", "over_budget", "broken"),
 )
 _MEANS = ("waiting", "view_last", "cached")
 _SUMS = [name for name in COLUMNS if name not in ("set", "contestant", "chats", *_MEANS)] + ["tokens"]
@@ -67,18 +68,6 @@ def measured(sets: Sequence[str], only: Sequence[str], jobs: int) -> list[Figure
     wanted = [(name, at, one) for name in sets for one in only for at in range(len(SETS[name]()))]
     found = run_all(cell, wanted, jobs)
     return [*of_sets(found), *(one for one in found if "missing" in one)]
-
-
-def baseline(jobs: int, peers: bool) -> Figures:
-    """For `benchmarks.baseline`: ours, the two peers that hold most, and no summaries; the largest chats ours alone."""
-    found = measured([name for name in SETS if name != "BEAM-500K"], FIRST[: None if peers else 1], jobs)
-    found += measured(["BEAM-500K"], FIRST[:1], jobs)
-    by_set: Figures = {name: {} for name in SETS}
-    for one in found:
-        if "missing" not in one:
-            told = {key: one[key] for key in COLUMNS[2:] if key in one}
-            by_set[one["set"]][one["contestant"]] = told
-    return {**by_set, "missing": [one for one in found if "missing" in one]}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.baseline import differences, rounded
 from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
 from benchmarks.report import run_all, save, table
@@ -114,17 +113,21 @@ def cell(number: int) -> dict[str, int]:
     return {"number": number}
 
 
-def test_a_cell_that_fails_is_told_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_fails_is_told_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     found = run_all(cell, [(1,), (2,)], jobs=1)
     assert found == [{"number": 1}, {"cell": "2", "missing": "RuntimeError: no more"}]
     assert table(found, ("number", "facts")).splitlines()[2:] == ["| 1 |", "missing: 2: RuntimeError: no more"]
-    save(tmp_path / "run.json", found)
-    assert json.loads((tmp_path / "run.json").read_text())["figures"] == found
     assert "no more" in capsys.readouterr().err
 
 
-def test_a_baseline_has_four_significant_digits() -> None:
-    assert rounded({"a": [1.23456, 123456.0], "b": {"c": 7}}) == {"a": [1.235, 123500.0], "b": {"c": 7}}
-    before, now = {"a": {"facts": 0.9, "lost": 0}, "b": 1.0}, {"a": {"facts": 0.8, "lost": 0}, "c": 1.0}
-    (line,) = differences(before, now)
-    assert (line["figure"], line["baseline"], line["now"]) == ("a facts", 0.9, 0.8)
+def test_saved_figures_stand_beside_those_of_other_commands_with_four_significant_digits(tmp_path: Path) -> None:
+    for name, figures in (
+        ("field", [{"facts": 0.5}]),
+        ("sweep", []),
+        ("field", [{"facts": 0.123456, "calls": 123456}]),
+    ):
+        save(tmp_path / "all.json", name, figures)
+    found = json.loads((tmp_path / "all.json").read_text())
+    assert [*found] == ["field", "sweep"]
+    assert found["field"]["figures"] == [{"facts": 0.1235, "calls": 123456}]
+    assert found["field"].keys() == {"date", "commit", "figures"}

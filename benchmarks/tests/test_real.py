@@ -6,23 +6,40 @@ import hashlib
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.real import DataMissingError, beam, coding, fetch, recordings
+from benchmarks.real import PINS, DataMissingError, beam, coding, fetch, recordings
 from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import broken_pairs, calls_of, text_of
 
+HASH = hashlib.sha256(b"hello").hexdigest()
 
-@pytest.mark.parametrize(("size", "number"), [("100K", 11), ("100K", 20), ("500K", 5), ("1M", 1)])
-def test_a_chat_that_is_held_back_is_never_read(tmp_path: Path, size: str, number: int) -> None:
+
+@pytest.mark.parametrize(
+    ("size", "number", "sealed"),
+    [("100K", 11, False), ("100K", 20, True), ("500K", 5, False), ("500K", 4, True), ("500K", 15, True)],
+)
+def test_a_chat_is_read_with_its_half_and_never_if_it_is_held_back(
+    tmp_path: Path, size: str, number: int, sealed: bool
+) -> None:
+    chat = tmp_path / "beam" / "chats" / size / str(number) / "chat.json"
+    chat.parent.mkdir(parents=True)
+    chat.write_text("[]")
     with pytest.raises(DataMissingError, match="held back"):
-        beam.load(size, number, tmp_path)
+        beam.load(size, number, sealed, tmp_path)
 
 
-def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path) -> None:
+def pin(monkeypatch: pytest.MonkeyPatch, name: str, **given: Any) -> None:
+    """Make up the files of a data set, all with one hash."""
+    halves = {key: dict.fromkeys(value, HASH) if isinstance(value, list) else value for key, value in given.items()}
+    monkeypatch.setitem(PINS, name, {"repository": "r", "licence": "MIT", **halves})
+
+
+def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(name: str) -> dict[str, object]:
         return {"type": "toolCall", "id": name, "name": "read", "arguments": {"path": "/x"}}
 
@@ -32,7 +49,9 @@ def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path) -> None:
     (tmp_path / "pi-mono").mkdir()
     lines = [json.dumps({"type": "message", "message": one}) for one in messages]
     (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join([json.dumps({"type": "session"}), *lines]))
-    (session,) = coding.load_all(tmp_path)
+    pin(monkeypatch, "pi-mono", open=["s.jsonl"])
+    pin(monkeypatch, "specstory")
+    (session,) = coding.load_all(data=tmp_path)
     assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
     assert broken_pairs(session.rows) == 0
     assert row_of(done) == session.rows[2]
@@ -63,17 +82,20 @@ Aside.
 """
 
 
-def test_a_history_of_specstory_has_calls_with_results_and_no_side_chains(tmp_path: Path) -> None:
+def test_a_history_of_specstory_is_read_with_its_half_and_has_calls_with_results_and_no_side_chains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "specstory").mkdir()
-    file = tmp_path / "specstory" / "one.md"
-    file.write_text(HISTORY.format(id="3e14b6e6"))
-    (session,) = coding.load_all(tmp_path)
+    for number in "347":
+        (tmp_path / "specstory" / f"{number}.md").write_text(HISTORY.format(id=f"{number}e14b6e6"))
+    pin(monkeypatch, "pi-mono")
+    pin(monkeypatch, "specstory", open=["3.md"], sealed=["4.md"])
+    (session,) = coding.load_all(data=tmp_path)
+    assert session.name == "specstory-3e14b6e6"
     assert [row["role"] for row in session.rows] == ["user", "assistant", "tool"]
     assert calls_of(session.rows[1])[0]["arguments"] == {"input": "- `./pkg/main.go`"}
     assert text_of(session.rows[2]) == "1 package main"
-    file.write_text(HISTORY.format(id="4e14b6e6"))
-    with pytest.raises(DataMissingError, match="held back"):
-        coding.load_all(tmp_path)
+    assert [one.name for one in coding.load_all(sealed=True, data=tmp_path)] == ["specstory-4e14b6e6"]
 
 
 def test_the_recording_is_asked_for_the_newest_values() -> None:
@@ -89,25 +111,23 @@ def test_recall_finds_the_source_of_a_question() -> None:
     assert recalled(session) == {"recalls": 1, "recall_any": 1, "recall_gold": 1, "recall_gold_asked": 1}
 
 
-def test_files_are_fetched_from_a_git_directory_and_refused_with_another_hash(
+def test_files_are_fetched_from_a_git_directory_sealed_ones_when_asked_for_and_refused_with_another_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    (tmp_path / "a.txt").write_text("hello")
+    (tmp_path / "a.txt").write_bytes(b"hello")
+    (tmp_path / "b.txt").write_bytes(b"hello")
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *command], check=True)
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    pin = {
-        "repository": "r",
-        "commit": commit,
-        "licence": "MIT",
-        "files": {"a.txt": hashlib.sha256(b"hello").hexdigest()},
-    }
-    monkeypatch.setattr(fetch, "PINS", {"good": pin, "bad": {**pin, "files": {"a.txt": "0" * 64}}})
-    assert fetch.fetch("good", tmp_path / "into", tmp_path) == 1
-    assert (tmp_path / "into" / "good" / "a.txt").read_text() == "hello"
-    assert fetch.fetch("good", tmp_path / "into", tmp_path) == 0
+    pin(monkeypatch, "good", commit=commit, open=["a.txt"], sealed=["b.txt"])
+    pin(monkeypatch, "bad", commit=commit, open={"a.txt": "0" * 64})
+    into = tmp_path / "into"
+    assert fetch.fetch("good", into, tmp_path) == 1
+    assert [one.name for one in (into / "good").iterdir()] == ["a.txt"]
+    assert fetch.fetch("good", into, tmp_path, sealed=True) == 1
+    assert fetch.fetch("good", into, tmp_path, sealed=True) == 0
     with pytest.raises(fetch.FetchError, match="another one"):
-        fetch.fetch("bad", tmp_path / "into", tmp_path)
+        fetch.fetch("bad", into, tmp_path)
     with pytest.raises(fetch.FetchError, match="no git directory"):
-        fetch.fetch("bad", tmp_path / "into", tmp_path / "into")
+        fetch.fetch("bad", into, into)
