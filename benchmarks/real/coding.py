@@ -13,6 +13,7 @@ from benchmarks.real.pi import row_of
 from benchmarks.sessions import Session, called
 from benchmarks.tokens import Row
 
+SETS = ("pi-mono", "specstory")
 COMPACTED = "packages/coding-agent/test/fixtures/before-compaction.jsonl"
 """The fixture of pi that holds its own summaries."""
 _ID = re.compile(r"<!-- Claude Code Session ([0-9a-f]{8})")
@@ -25,23 +26,14 @@ _END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\
 
 
 def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
-    """All sessions of one half.
-
-    Raises:
-        DataMissingError: one is not fetched.
-    """
-    return [
-        load(number, sealed, data) for number in range(len(half("pi-mono", sealed)) + len(half("specstory", sealed)))
-    ]
+    """All sessions of one half."""
+    count = sum(len(half(name, sealed)) for name in SETS)
+    return [load(number, sealed, data) for number in range(count)]
 
 
 def load(number: int, sealed: bool = False, data: Path = DATA) -> Session:
-    """One session of one half, by its place in `load_all`.
-
-    Raises:
-        DataMissingError: it is not fetched.
-    """
-    name, path = [(name, path) for name in ("pi-mono", "specstory") for path in half(name, sealed)][number]
+    """One session of one half, by its place among all."""
+    name, path = [(name, path) for name in SETS for path in half(name, sealed)][number]
     text = read(name, path, sealed, data).decode()
     return _history(text) if name == "specstory" else Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text)))
 
@@ -58,11 +50,7 @@ class Cut:
 
 
 def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
-    """The session that pi compacted, and where.
-
-    Raises:
-        DataMissingError: it is not fetched.
-    """
+    """The session that pi compacted, and where."""
     lines = read("pi-mono", COMPACTED, data=data).decode().splitlines()
 
     def rows(end: int) -> tuple[Row, ...]:
