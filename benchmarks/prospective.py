@@ -2,15 +2,11 @@
 
 Each identifier in a short argument of a call that was last shown in a row which no longer stands verbatim in the view
 is one event. It is held where it stands in the view that this request got. *Far* events are those that were last shown
-more than 18,000 tokens ago, the same ones for every contestant.
+more than 18,000 tokens ago, the same ones for every contestant. *Control* is the share, of the identifiers that were last
+shown in the same row too and that no later call names, that stands in the view: what room does, without selection.
+*Tail* is what the newest rows of the view's size hold, with no summary at all. *Written* are tokens that no row says.
 
-Two figures say how much of that is room, and how much is selection. *Control* is the share of the identifiers in the
-same row that no later call names and that stand in the same view all the same. *Tail* is what the newest rows of the
-view's size hold, with no summary at all. *View* and *written* are tokens at an event: of the view, and of those of its
-rows that no row of the session says.
-
-Pi recorded its own summaries at two cuts of a session. Events there are the same for pi and for ours: they were last
-shown before the first row that pi kept.
+Pi recorded its own summaries at two cuts of a session. Events there are last shown before the first row that pi kept.
 """
 
 from __future__ import annotations
@@ -26,14 +22,14 @@ from statistics import fmean
 from benchmarks.field import SUMMARISERS
 from benchmarks.peers import BEST, EVERYONE
 from benchmarks.prices import DOLLARS, dollars
-from benchmarks.real.coding import Cut, cuts, load, load_all
+from benchmarks.real.coding import Cut, cuts, load_all
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import newest, shown
 from benchmarks.sessions import Session
 from benchmarks.summarisers import Extracting
 from benchmarks.tokens import Row, arguments_of, calls_of, count, measure, said
-from benchmarks.words import NAME, PATH, identifiers, places
+from benchmarks.words import identifiers, places
 
 FAR = 18_000
 """Tokens."""
@@ -55,7 +51,8 @@ class Watch:
         self.each: dict[str, list[float]] = {name: [] for name in MEANS}
         """Of each event."""
         self._rows, self._cuts = session.rows, cuts
-        self._texts = [said(row) for row in session.rows]
+        self._texts = texts = [said(row) for row in session.rows]
+        self._showing = cache(lambda value: [at for at, text in enumerate(texts) if value in text])
         self._before = list(accumulate((measure(row, count) for row in session.rows), initial=0))
         calls = ["\n".join(map(arguments_of, calls_of(row))) for row in session.rows]
         self._named = cache(lambda value: max((at for at, text in enumerate(calls) if value in text), default=-1))
@@ -63,46 +60,34 @@ class Watch:
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
         asked = _asked(self._rows[fed]) if fed < len(self._rows) else ()
         used = {one: kind for text in asked for one, kind in identifiers(text).items()}
-        if not used or any(fed < cut.at for cut in self._cuts[:1]):
+        cut = next((cut for cut in reversed(self._cuts) if cut.at <= fed), None)
+        if not used or (self._cuts and not cut):
             return
         text, verbatim = shown(view), {said(row) for row in view}
-        left: list[tuple[int, str]] = []
         for value, kind in used.items():
-            at = next((at for at in range(fed - 1, -1, -1) if value in self._texts[at]), None)
-            if at is None:
+            at = self._last(value, fed)
+            if at < 0:
                 continue
             held = bool(places(text, value))
             if self._before[fed] - self._before[at] > FAR:
                 self.found.update({"far": 1, "far held": held})
-            if self._is_gone(at, fed, verbatim):
-                self._add(kind, held)
-                left.append((at, value))
-        if left:
-            self._compare(fed, view, left)
+            if at < cut.kept if cut else self._texts[at] not in verbatim:
+                self.found.update({"events": 1, "held": held, f"{kind}s": 1, f"{kind}s held": held})
+                self._compare(fed, view, at, value)
 
-    def _is_gone(self, at: int, fed: int, verbatim: set[str]) -> bool:
-        if not self._cuts:
-            return self._texts[at] not in verbatim
-        return any(at < cut.kept for cut in self._cuts if cut.at <= fed)
+    def _last(self, value: str, fed: int) -> int:
+        """The newest of the rows before the request that shows a value, or -1."""
+        return max((at for at in self._showing(value) if at < fed), default=-1)
 
-    def _add(self, kind: str, held: bool) -> None:
-        self.found.update({"events": 1, "held": held})
-        for name, title in ((PATH, "paths"), (NAME, "names")):
-            self.found.update({title: kind == name, f"{title} held": kind == name and held})
-
-    def _compare(self, fed: int, view: Sequence[Row], left: Sequence[tuple[int, str]]) -> None:
-        """What stands beside the events of one request: the control, the tail, and sizes."""
-        texts = set(self._texts)
-        sizes = [(measure(row, count), said(row) in texts) for row in view]
-        size = sum(tokens for tokens, _ in sizes)
-        text, tail = shown(view), shown(newest(self._rows[:fed], size))
-        for at, value in left:
-            self.found["tail"] += bool(places(tail, value))
-            self.each["view"].append(size)
-            self.each["written"].append(sum(tokens for tokens, is_said in sizes if not is_said))
-            others = [one for one in identifiers(self._texts[at]) if self._named(one) < fed]
-            if others:
-                self.each["control"].append(fmean(bool(places(text, one)) for one in others))
+    def _compare(self, fed: int, view: Sequence[Row], at: int, value: str) -> None:
+        """What stands beside an event: the tail, sizes, and the control."""
+        size = sum(measure(row, count) for row in view)
+        self.found["tail"] += bool(places(shown(newest(self._rows[:fed], size)), value))
+        self.each["view"].append(size)
+        self.each["written"].append(sum(measure(row, count) for row in view if said(row) not in self._texts))
+        others = [one for one in identifiers(self._texts[at]) if self._last(one, fed) == at and self._named(one) < fed]
+        if others:
+            self.each["control"].append(fmean(bool(places(shown(view), one)) for one in others))
 
 
 def _asked(row: Row) -> Iterator[str]:
@@ -118,7 +103,7 @@ def _asked(row: Row) -> Iterator[str]:
 
 def cell(number: int, window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
     """One contestant in one session."""
-    session = replace(load(number, sealed), budget=WINDOWS[window])
+    session = replace(load_all(sealed)[number], budget=WINDOWS[window])
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
     told = {"window": window, "summariser": summariser, "contestant": contestant}
@@ -130,37 +115,33 @@ def at_cuts(contestant: str, window: str) -> Figures:
     session, made = cuts()
     watch = Watch(session, made)
     if contestant == "pi":
-        for cut, end in zip(made, [*(cut.at for cut in made[1:]), len(session.rows)], strict=True):
-            summary = {"role": "user", "content": cut.summary}
-            for fed in range(cut.at, end):
-                watch(fed, [summary, *session.rows[cut.kept : fed]])
+        for fed in range(len(session.rows)):
+            for cut in [cut for cut in made if cut.at <= fed][-1:]:
+                watch(fed, [{"role": "user", "content": cut.summary}, *session.rows[cut.kept : fed]])
     else:
         play(EVERYONE[contestant], replace(session, budget=WINDOWS[window]), Extracting, look=watch)
     return {"window": window, "summariser": "at pi's cuts", "contestant": contestant, **watch.found, **watch.each}
 
 
 def summed(found: Sequence[Figures], sessions: int) -> list[Figures]:
-    """The sums over the sessions that each contestant has played, and means over events."""
+    """The figures of each contestant over the sessions, then the missing ones."""
     cells: dict[tuple[str, ...], list[Figures]] = {}
     for one in found:
-        cells.setdefault((one["window"], one["summariser"], one["contestant"]), []).append(one)
+        if "missing" not in one:
+            cells.setdefault((one["window"], one["summariser"], one["contestant"]), []).append(one)
     lines = []
     for key, played in cells.items():
         told = {**dict(zip(COLUMNS[:3], key, strict=True)), "sessions": sessions, "played": len(played)}
         told |= {name: sum(one.get(name, 0) for one in played) for name in COUNTED}
         each = {name: [value for one in played for value in one[name]] for name in MEANS}
-        lines.append(told | {name: fmean(values) for name, values in each.items() if values})
-    return lines
+        lines.append({**told, **{name: fmean(values) for name, values in each.items() if values}})
+    return [*lines, *(one for one in found if "missing" in one)]
 
 
 def measured(
     windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
 ) -> list[Figures]:
-    """The sums over all sessions, then pi's cuts, then the cells that are missing.
-
-    Raises:
-        DataMissingError: a session is not fetched.
-    """
+    """The sums over all sessions, then pi's cuts."""
     sizes = [sum(measure(row, count) for row in session.rows) for session in load_all(sealed)]
     wanted = [
         (number, window, how, who, sealed)
@@ -170,12 +151,9 @@ def measured(
         for number, size in enumerate(sizes)
         if size > _LEAST * WINDOWS[window]
     ]
-    found = run_all(cell, wanted, jobs, sealed=sealed)
-    pi = [] if sealed else run_all(at_cuts, [("pi", "its own"), *(("Ours", window) for window in windows)], jobs)
-    lines = [
-        summed([one for one in some if "missing" not in one], count) for some, count in ((found, len(sizes)), (pi, 1))
-    ]
-    return [*lines[0], *lines[1], *(one for one in [*found, *pi] if "missing" in one)]
+    lines = summed(run_all(cell, wanted, jobs, sealed=sealed), len(sizes))
+    of_pi = [] if sealed else [("pi", "its own"), *(("Ours", window) for window in windows)]
+    return lines + summed(run_all(at_cuts, of_pi, jobs), 1)
 
 
 if __name__ == "__main__":

@@ -66,9 +66,8 @@ def gold_values(answer: str, sources: Iterable[str]) -> tuple[str, ...]:
 
 def places(text: str, value: str) -> list[int]:
     """Where a value stands in a text, not as a part of a longer word or number."""
-    if value not in text:  # far faster than the pattern
+    if value not in text:  # far faster than the pattern, and that is faster where it begins with the value
         return []
-    # The pattern begins with the value: what stands before it is looked at where it is found only.
     told = re.escape(value)
     return [match.start() for match in re.finditer(rf"{told}(?<![\w.]{told})(?!\w)", text)]
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.real import DATA, half, read
 from benchmarks.real.pi import row_of
 from benchmarks.sessions import Session, called
 from benchmarks.tokens import Row
 
-SETS = ("pi-mono", "specstory")
 COMPACTED = "packages/coding-agent/test/fixtures/before-compaction.jsonl"
 """The fixture of pi that holds its own summaries."""
 _ID = re.compile(r"<!-- Claude Code Session ([0-9a-f]{8})")
@@ -27,43 +26,31 @@ _END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\
 
 def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
     """All sessions of one half."""
-    count = sum(len(half(name, sealed)) for name in SETS)
-    return [load(number, sealed, data) for number in range(count)]
+    texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
+    sessions = [Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text.splitlines()))) for path, text in texts]
+    return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]
 
 
-def load(number: int, sealed: bool = False, data: Path = DATA) -> Session:
-    """One session of one half, by its place among all."""
-    name, path = [(name, path) for name in SETS for path in half(name, sealed)][number]
-    text = read(name, path, sealed, data).decode()
-    return _history(text) if name == "specstory" else Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text)))
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A compaction that pi recorded."""
+class Cut(NamedTuple):
+    """A compaction that pi recorded: the rows before it, the first of them that pi kept, and its summary."""
 
     at: int
-    """Rows before it."""
     kept: int
-    """The first of them that its next request still holds."""
     summary: str
 
 
 def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
     """The session that pi compacted, and where."""
     lines = read("pi-mono", COMPACTED, data=data).decode().splitlines()
-
-    def rows(end: int) -> tuple[Row, ...]:
-        return tuple(_pi("\n".join(lines[:end])))
-
-    made = [(at, one) for at, one in enumerate(map(json.loads, lines)) if one["type"] == "compaction"]
-    found = [Cut(len(rows(at)), len(rows(one["firstKeptEntryIndex"])), one["summary"]) for at, one in made]
-    return Session(name=f"pi-mono-{Path(COMPACTED).stem}", rows=rows(len(lines))), found
+    told = [(at, one) for at, one in enumerate(map(json.loads, lines)) if one["type"] == "compaction"]
+    ends = [(at, one["firstKeptEntryIndex"], one["summary"]) for at, one in told]
+    made = [Cut(len([*_pi(lines[:at])]), len([*_pi(lines[:kept])]), summary) for at, kept, summary in ends]
+    return Session(name=f"pi-mono-{Path(COMPACTED).stem}", rows=tuple(_pi(lines))), made
 
 
-def _pi(text: str) -> Iterator[Row]:
+def _pi(lines: Sequence[str]) -> Iterator[Row]:
     """The rows of a session file of pi; what was aborted, and calls without their result, are left out."""
-    told = [json.loads(line) for line in text.splitlines()]
+    told = [json.loads(line) for line in lines]
     messages = [one["message"] for one in told if one["type"] == "message"]
     answered = {one["toolCallId"] for one in messages if one["role"] == "toolResult"}
     known: set[str] = set()

@@ -97,37 +97,21 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
 
 def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_stands() -> None:
     rows = (
-        {"role": "user", "content": "The build script is tools/make_all.py, as agreed."},
+        {"role": "user", "content": "The build script is tools/make_all.py, not docs/old.md, as agreed."},
         *SAID,
         *called(7, "bash", {"command": "python tools/make_all.py"}, "done"),
     )
-    for view, held in ((SAID, 0), ([{"role": "user", "content": "Summary: tools/make_all.py"}, *SAID], 1)):
+    for text, held, control in (("None", 0, 0), ("See tools/make_all.py", 1, 0), ("See docs/old.md", 0, 1)):
         watch = Watch(Session(name="s", rows=rows))
-        watch(len(rows) - 2, view)
+        watch(len(rows) - 2, [{"role": "user", "content": text}, *SAID])
         assert (watch.found["events"], watch.found["held"], watch.found["paths held"]) == (1, held, held)
+        assert (watch.each["control"], watch.each["written"]) == ([control], [3 + count(text)])
     watch = Watch(Session(name="s", rows=rows))
     watch(len(rows) - 2, rows[:-2])
     assert watch.found["events"] == 0
     watch = Watch(Session(name="s", rows=rows), [Cut(at=5, kept=1, summary="")])
     watch(len(rows) - 2, rows[:-2])
     assert watch.found["events"] == 1
-
-
-def test_the_control_is_the_share_of_a_row_that_no_later_call_names_and_the_view_holds() -> None:
-    rows = (
-        {"role": "user", "content": "See tools/make_all.py, docs/old.md, docs/older.md and docs/later.md."},
-        *called(7, "bash", {"command": "python tools/make_all.py"}, "done"),
-        *called(8, "read", {"path": "docs/later.md"}, "done"),
-    )
-    for view, control in (
-        ("tools/make_all.py docs/later.md", 0),
-        ("docs/old.md", 0.5),
-        ("docs/old.md docs/older.md", 1),
-    ):
-        watch = Watch(Session(name="s", rows=rows))
-        watch(1, [{"role": "user", "content": view}])
-        assert watch.each["control"] == [control]
-        assert watch.each["written"] == watch.each["view"] == [3 + count(view)]
 
 
 def cell(number: int) -> dict[str, int]:
