@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import EVERYONE
+from benchmarks.peers import EVERYONE, FIRST
 from benchmarks.prices import DOLLARS, dollars
 from benchmarks.real.coding import load_all
 from benchmarks.report import Figures, command, run_all
@@ -28,7 +28,6 @@ FAR = 18_000
 """Tokens."""
 _SHORT = 300
 """Characters of an argument."""
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
     *("summariser", "contestant", "sessions", "events", "held", "held by tail", "paths", "paths held", "names"),
     *("names held", "far", "far held", *DOLLARS),

@@ -68,7 +68,9 @@ def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
     found["gold"] = sum(all(places(text, gold) for gold in one.golds) for one in golds)
     found["near"] = sum(any(is_near(text, gold, one.words) for gold in one.golds) for one in golds)
     if rules:
-        found |= {"instructions_asked": len(rules), "instructions": sum(instruction_kept(text, rule) for rule in rules)}
+        # No stand-in quotes an instruction: ours finds them by the signs of its prompt set alone.
+        found["instructions_asked"] = len(rules)
+        found["instructions_by_signs"] = sum(instruction_kept(text, rule) for rule in rules)
     return found
 
 

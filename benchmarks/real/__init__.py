@@ -22,8 +22,7 @@ class DataMissingError(FileNotFoundError):
 
 def half(name: str, sealed: bool = False) -> dict[str, str]:
     """The paths of one half of a data set, in order, each with its sha256."""
-    found: dict[str, str] = PINS[name].get("sealed" if sealed else "open", {})
-    return found
+    return dict(PINS[name].get("sealed" if sealed else "open", {}))
 
 
 def read(name: str, path: str, sealed: bool = False, data: Path = DATA) -> bytes:

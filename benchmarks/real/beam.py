@@ -20,27 +20,21 @@ EXACT = frozenset({"information_extraction", "knowledge_update", "multi_session_
 """Kinds whose answer is a value. The numbers in other answers count the answer's own points."""
 
 
-def load(size: str, number: int, sealed: bool = False, data: Path = DATA) -> Session:
-    """One chat.
-
-    Raises:
-        DataMissingError: the chat is not of this half, or is not fetched.
-    """
-    chat, probes = (
-        json.loads(read("beam", f"chats/{size}/{number}/{name}.json", sealed, data))
-        for name in ("chat", "probing_questions/probing_questions")
-    )
-    turns = [turn for batch in chat for turns in batch["turns"] for turn in turns]
-    rows = tuple({"role": turn["role"], "content": _PLAN_MARK.sub("", turn["content"])} for turn in turns)
-    positions = {turn["id"]: at for at, turn in enumerate(turns)}
-    questions = (_question(kind, entry, rows, positions) for kind, entries in probes.items() for entry in entries)
-    return Session(name=f"beam-{size}-{number}", rows=rows, questions=tuple(questions))
-
-
 def load_all(size: str, sealed: bool = False, data: Path = DATA) -> list[Session]:
     """All chats of a size that are of one half, in order."""
-    found = (re.fullmatch(rf"chats/{size}/(\d+)/chat\.json", path) for path in half("beam", sealed))
-    return [load(size, int(one[1]), sealed, data) for one in found if one]
+    paths = (path for path in half("beam", sealed) if path.startswith(f"chats/{size}/") and path.endswith("/chat.json"))
+    return [_chat(path, sealed, data) for path in paths]
+
+
+def _chat(path: str, sealed: bool, data: Path) -> Session:
+    turns = [turn for batch in json.loads(read("beam", path, sealed, data)) for one in batch["turns"] for turn in one]
+    probes = path.replace("chat.json", "probing_questions/probing_questions.json")
+    asked = json.loads(read("beam", probes, sealed, data))
+    _, size, number, _ = path.split("/")
+    rows = tuple({"role": turn["role"], "content": _PLAN_MARK.sub("", turn["content"])} for turn in turns)
+    positions = {turn["id"]: at for at, turn in enumerate(turns)}
+    questions = (_question(kind, entry, rows, positions) for kind, entries in asked.items() for entry in entries)
+    return Session(name=f"beam-{size}-{number}", rows=rows, questions=tuple(questions))
 
 
 def _question(kind: str, entry: dict[str, Any], rows: Sequence[Row], positions: Mapping[int, int]) -> Question:

@@ -22,11 +22,7 @@ _END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\
 
 
 def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
-    """All sessions of one half.
-
-    Raises:
-        DataMissingError: one is not fetched.
-    """
+    """All sessions of one half."""
     texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
     sessions = [Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text))) for path, text in texts]
     return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]

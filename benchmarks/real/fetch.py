@@ -1,9 +1,4 @@
-"""Fetches the public data sets: git clones of their repositories at pinned commits, every file's hash checked.
-
-python -m benchmarks.real.fetch                 clones from the network
-python -m benchmarks.real.fetch --from DIR      reads git directories in DIR, up to three folders down
-python -m benchmarks.real.fetch --sealed        writes the sealed files too, without which only open ones are
-"""
+"""Fetches the public data sets: git clones of their repositories at pinned commits, every file's hash checked."""
 
 from __future__ import annotations
 
@@ -81,24 +76,20 @@ def _hash_of(path: Path) -> str | None:
 
 
 def main() -> int:
-    """Fetch all data sets, or those that are named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.fetch", description=__doc__.splitlines()[0])
-    parser.add_argument("--from", type=Path, dest="given", metavar="DIR", help="git directories that are there already")
-    parser.add_argument("--into", type=Path, default=DATA, metavar="DIR", help="default: %(default)s")
-    parser.add_argument("--sealed", action="store_true", help="sealed files too")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PINS)}")
+    """Fetch all data sets."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.fetch", description=__doc__)
+    told = "read git directories in DIR, up to three folders down; without it, they are cloned from the network"
+    parser.add_argument("--from", type=Path, dest="given", metavar="DIR", help=told)
+    parser.add_argument("--sealed", action="store_true", help="write the sealed files too")
     given = parser.parse_args()
-    if unknown := set(given.names) - set(PINS):
-        parser.error(f"no data set is called {', '.join(sorted(unknown))}")
-    failed = False
-    for name in given.names or PINS:
+    for name in PINS:
         try:
-            count = fetch(name, given.into, given.given, given.sealed)
-            print(f"{name}: {count} new files ({PINS[name]['licence']})")
+            count = fetch(name, DATA, given.given, given.sealed)
         except FetchError as error:
             print(f"{name}: {error}", file=sys.stderr)
-            failed = True
-    return int(failed)
+            return 1
+        print(f"{name}: {count} new files ({PINS[name]['licence']})")
+    return 0
 
 
 if __name__ == "__main__":

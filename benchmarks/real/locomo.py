@@ -20,11 +20,7 @@ _BUDGET = 8_000
 
 
 def load_all(data: Path = DATA) -> list[Session]:
-    """All chats, in the order of their numbers.
-
-    Raises:
-        DataMissingError: the archive is not fetched.
-    """
+    """All chats, in the order of their numbers."""
     with zipfile.ZipFile(BytesIO(read("locomo", "data/locomo10.zip", data=data))) as archive:
         names = sorted(name for name in archive.namelist() if name.endswith(".json") and "__MACOSX" not in name)
         return [_chat(f"locomo-{Path(name).stem}", json.loads(archive.read(name))) for name in names]

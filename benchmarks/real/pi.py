@@ -15,11 +15,7 @@ _KEYS = ("parameter-", "route-source-", "probe-", "corrected-field-", "work-item
 
 
 def load_all(data: Path = DATA) -> list[Session]:
-    """All fixtures, each with its shared tail.
-
-    Raises:
-        DataMissingError: the fixtures are not fetched.
-    """
+    """All fixtures, each with its shared tail."""
     return [_session(fixture) for fixture in json.loads(read("pi", f"{RUN}/fixtures.json", data=data))]
 
 

@@ -6,37 +6,20 @@ import hashlib
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmarks.real import PINS, DataMissingError, beam, coding, fetch, recordings
+from benchmarks.real import PINS, DataMissingError, coding, fetch, read, recordings
+from benchmarks.real.instructions import kept
 from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import broken_pairs, calls_of, text_of
 
-HASH = hashlib.sha256(b"hello").hexdigest()
 
-
-@pytest.mark.parametrize(
-    ("size", "number", "sealed"),
-    [("100K", 11, False), ("100K", 20, True), ("500K", 5, False), ("500K", 4, True), ("500K", 15, True)],
-)
-def test_a_chat_is_read_with_its_half_and_never_if_it_is_held_back(
-    tmp_path: Path, size: str, number: int, sealed: bool
-) -> None:
-    chat = tmp_path / "beam" / "chats" / size / str(number) / "chat.json"
-    chat.parent.mkdir(parents=True)
-    chat.write_text("[]")
-    with pytest.raises(DataMissingError, match="held back"):
-        beam.load(size, number, sealed, tmp_path)
-
-
-def pin(monkeypatch: pytest.MonkeyPatch, name: str, **given: Any) -> None:
-    """Make up the files of a data set, all with one hash."""
-    halves = {key: dict.fromkeys(value, HASH) if isinstance(value, list) else value for key, value in given.items()}
-    monkeypatch.setitem(PINS, name, {"repository": "r", "licence": "MIT", **halves})
+def pin(monkeypatch: pytest.MonkeyPatch, name: str, **halves: dict[str, str]) -> None:
+    """Make up what is pinned of a data set."""
+    monkeypatch.setitem(PINS, name, {"repository": "r", "commit": "HEAD", **halves})
 
 
 def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +32,7 @@ def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "pi-mono").mkdir()
     lines = [json.dumps({"type": "message", "message": one}) for one in messages]
     (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join([json.dumps({"type": "session"}), *lines]))
-    pin(monkeypatch, "pi-mono", open=["s.jsonl"])
+    pin(monkeypatch, "pi-mono", open={"s.jsonl": ""})
     pin(monkeypatch, "specstory")
     (session,) = coding.load_all(data=tmp_path)
     assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
@@ -89,13 +72,15 @@ def test_a_history_of_specstory_is_read_with_its_half_and_has_calls_with_results
     for number in "347":
         (tmp_path / "specstory" / f"{number}.md").write_text(HISTORY.format(id=f"{number}e14b6e6"))
     pin(monkeypatch, "pi-mono")
-    pin(monkeypatch, "specstory", open=["3.md"], sealed=["4.md"])
+    pin(monkeypatch, "specstory", open={"3.md": ""}, sealed={"4.md": ""})
     (session,) = coding.load_all(data=tmp_path)
-    assert session.name == "specstory-3e14b6e6"
     assert [row["role"] for row in session.rows] == ["user", "assistant", "tool"]
     assert calls_of(session.rows[1])[0]["arguments"] == {"input": "- `./pkg/main.go`"}
     assert text_of(session.rows[2]) == "1 package main"
     assert [one.name for one in coding.load_all(sealed=True, data=tmp_path)] == ["specstory-4e14b6e6"]
+    for path, sealed in (("4.md", False), ("7.md", False), ("3.md", True), ("7.md", True)):
+        with pytest.raises(DataMissingError, match="held back"):
+            read("specstory", path, sealed, tmp_path)
 
 
 def test_the_recording_is_asked_for_the_newest_values() -> None:
@@ -111,17 +96,27 @@ def test_recall_finds_the_source_of_a_question() -> None:
     assert recalled(session) == {"recalls": 1, "recall_any": 1, "recall_gold": 1, "recall_gold_asked": 1}
 
 
+def test_an_instruction_without_a_sign_stays_in_view_because_a_summariser_quotes_it() -> None:
+    rule = "Dates go the British way from Monday."
+    said = [f"Case {at} is about the {at}th door. {'It is old. ' * 30}" for at in range(60)]
+    said[5] = f"Thanks for that! {rule} Go on."
+    rows = tuple({"role": "user", "content": one} for one in said)
+    question = Question("When is it?", (), instruction="Dates the British way", sources=(5,))
+    session = Session(name="s", rows=rows, budget=4_000, questions=(question,))
+    assert kept(session) == {"quoted": 1, "quoted_kept": 1}
+
+
 def test_files_are_fetched_from_a_git_directory_sealed_ones_when_asked_for_and_refused_with_another_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    (tmp_path / "a.txt").write_bytes(b"hello")
-    (tmp_path / "b.txt").write_bytes(b"hello")
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(b"hello")
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *command], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    pin(monkeypatch, "good", commit=commit, open=["a.txt"], sealed=["b.txt"])
-    pin(monkeypatch, "bad", commit=commit, open={"a.txt": "0" * 64})
+    found = hashlib.sha256(b"hello").hexdigest()
+    pin(monkeypatch, "good", open={"a.txt": found}, sealed={"b.txt": found})
+    pin(monkeypatch, "bad", open={"a.txt": "0" * 64})
     into = tmp_path / "into"
     assert fetch.fetch("good", into, tmp_path) == 1
     assert [one.name for one in (into / "good").iterdir()] == ["a.txt"]
