@@ -2,8 +2,8 @@
 
 Each identifier in a short argument of a call that was last shown in a row which no longer stands verbatim in the view
 is one event. It is held where it stands in the view that this request got. *Far* events are those that were last shown
-more than 18,000 tokens ago, the same ones for every contestant. *Control* is the share, of the identifiers that were last
-shown in the same row too and that no later call names, that stands in the view: what room does, without selection.
+more than 18,000 tokens ago, the same ones for every contestant. *Control* is what room does without selection: of the
+identifiers that were last shown in the same row, and that no later call names, the share that stands in the view.
 *Tail* is what the newest rows of the view's size hold, with no summary at all. *Written* are tokens that no row says.
 
 Pi recorded its own summaries at two cuts of a session. Events there are last shown before the first row that pi kept.
