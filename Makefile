@@ -14,6 +14,10 @@ HOSTS := .venv-hosts
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # A folder with git directories of the data sets that `make bench-real` needs; without it, they are cloned.
 DATA ?=
+# `make bench-real SEALED=1` plays the sealed half of that data, for a release; SAVE=FILE saves the figures of either half.
+SEALED ?=
+SAVE ?=
+REAL_OPTIONS = $(if $(SEALED),--sealed) $(if $(SAVE),--save $(SAVE))
 # A small real model and its engine, in an environment that holds nothing else.
 MODEL := .venv-model
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
@@ -60,9 +64,9 @@ bench-field: bench-peers ## compare this module and its peers on the same sessio
 	$(PEERS)/bin/python -m benchmarks.speed --ratio
 
 bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DIR: from git directories there)
-	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA))
-	$(PEERS)/bin/python -m benchmarks.real.conversations
-	$(PEERS)/bin/python -m benchmarks.prospective
+	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA)) $(if $(SEALED),--sealed)
+	$(PEERS)/bin/python -m benchmarks.real.conversations $(REAL_OPTIONS)
+	$(PEERS)/bin/python -m benchmarks.prospective $(REAL_OPTIONS)
 
 bench-hosts: $(HOSTS)/installed-hosts ## sessions of 300 requests under Amplifier's own loops and providers, and a strict local server
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions

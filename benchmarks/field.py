@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from benchmarks.peers import EVERYONE
+from benchmarks.peers import EVERYONE, OURS, PEERS
+from benchmarks.prices import DOLLARS
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import scores
@@ -39,9 +40,12 @@ WHOLE = [
     ("field-8k", "down"),
 ]
 COLUMNS = (
-    *("session", "summariser", "contestant", "facts", "ids", "price", "cached", "waiting", "worst_wait", "view_mean"),
-    *("cpu_mean", "cpu_p50", "cpu_p99", "calls", "read", "wrote", "lost", "over_budget", "broken", "refused"),
+    *("session", "summariser", "contestant", "facts", *DOLLARS, *(f"{name}_per_1000" for name in DOLLARS)),
+    *(*(f"{name}_times" for name in DOLLARS), "waiting", "worst_wait", "cpu_mean", "cpu_p99", "view_mean", "cached"),
+    *("breaks", "calls", "read", "wrote", "lost", "over_budget", "broken", "refused"),
 )
+HALF = 0.5
+"""Share of the facts from which on a price is worth comparing: a view that holds next to nothing is always cheap."""
 
 
 def cell(session: str, summariser: str, contestant: str) -> Figures:
@@ -54,13 +58,24 @@ def cell(session: str, summariser: str, contestant: str) -> Figures:
 def measured(sessions: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
     """All cells; without sessions those of `WHOLE`."""
     pairs = [(one, how) for one in sessions for how in summarisers] or WHOLE
-    return run_all(cell, [(*pair, name) for pair in pairs for name in only], jobs)
+    found = run_all(cell, [(*pair, name) for pair in pairs for name in only], jobs)
+    for session, summariser in pairs:
+        compare([one for one in found if (one.get("session"), one.get("summariser")) == (session, summariser)])
+    return found
+
+
+def compare(found: Sequence[Figures]) -> None:
+    """Add dollars as a multiple of those of the cheapest other library that keeps half of the facts."""
+    others = {one.__name__ for one in PEERS}
+    fair = [one for one in found if one["contestant"] in others and one.get("facts", 0) >= HALF and not one["lost"]]
+    for one in found if fair else ():
+        one.update({f"{name}_times": one[name] / min(other[name] for other in fair) for name in DOLLARS})
 
 
 if __name__ == "__main__":
     choices = {
         "sessions": (SESSIONS, ()),
         "summarisers": (SUMMARISERS, ["keeps-95"]),
-        "only": (EVERYONE, list(EVERYONE)),
+        "only": (EVERYONE, [one.__name__ for one in (*OURS, *PEERS)]),
     }
     sys.exit(command("field", __doc__, choices, measured, COLUMNS))

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import EVERYONE
+from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.prices import DOLLARS, dollars
 from benchmarks.real.coding import load_all
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
-from benchmarks.scores import newest, price, shown
+from benchmarks.scores import newest, shown
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, calls_of, count, measure, said
 from benchmarks.words import NAME, PATH, identifiers, places
@@ -27,10 +28,9 @@ FAR = 18_000
 """Tokens."""
 _SHORT = 300
 """Characters of an argument."""
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
     *("summariser", "contestant", "sessions", "events", "held", "held by tail", "paths", "paths held", "names"),
-    *("names held", "far", "far held", "price"),
+    *("names held", "far", "far held", *DOLLARS),
 )
 
 
@@ -84,7 +84,7 @@ def cell(number: int, summariser: str, contestant: str) -> Figures:
     session = load_all()[number]
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
-    found = {**watch.found, "price": price(result)}
+    found = {**watch.found, **dollars(result)}
     return {"session": session.name, "summariser": summariser, "contestant": contestant, **found}
 
 

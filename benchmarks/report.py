@@ -21,17 +21,18 @@ from typing import Any
 import context_summarize
 
 Figures = dict[str, Any]
+Cell = Callable[..., Figures]
 _SHOW: dict[str, Callable[[Any], str]] = {
     "facts": "{:.0%}".format,
     "cached": "{:.1%}".format,
     "waiting": "{:.1%}".format,
-    "price": lambda value: f"{value / 1e6:.2f} M",
+    "dollars_haiku": "{:.3f}".format,
 }
 """How figures are shown that are no plain numbers."""
 
 
 def run_all(
-    cell: Callable[..., Figures], wanted: Sequence[tuple[Any, ...]], jobs: int = 2, seconds: int = 600
+    cell: Cell, wanted: Sequence[tuple[Any, ...]], jobs: int = 2, seconds: int = 600, sealed: bool = False
 ) -> list[Figures]:
     """The figures of each cell, in order; what a cell raised stands in its place under `missing`.
 
@@ -39,6 +40,7 @@ def run_all(
         cell: a function of a module, called in a process that nothing else has run in.
         wanted: its arguments.
         seconds: real ones, after which a cell is given up.
+        sealed: of what is raised, the type alone is told: the text may hold some of the data.
     """
     found: list[Figures] = []
     started = time.monotonic()
@@ -51,13 +53,13 @@ def run_all(
                 found.append(future.result())
                 said = ""
             except Exception as error:  # noqa: BLE001 (whatever a peer raises is told)
-                said = f"{type(error).__name__}: {error}".partition("\n")[0]
+                said = type(error).__name__ + ("" if sealed else f": {error}".partition("\n")[0])
                 found.append({"cell": name, "missing": said})
             print(f"{time.monotonic() - started:5.0f} s  {name}  {said}", file=sys.stderr, flush=True)
     return found
 
 
-def _quietly(cell: Callable[..., Figures], arguments: tuple[Any, ...], seconds: int) -> Figures:
+def _quietly(cell: Cell, arguments: tuple[Any, ...], seconds: int) -> Figures:
     """In a process of its own. Contestants tell of every failure; the figures count them."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -98,17 +100,21 @@ def command(
     choices: Mapping[str, tuple[Iterable[str], Sequence[str]]],
     run: Callable[..., list[Figures]],
     columns: Sequence[str],
+    halves: bool = False,
 ) -> int:
     """A command line: plays what its options name, prints the table, saves; 1 where something is missing.
 
     Args:
         choices: by the name of an option: what it may name, and its default.
         run: is called with what each option names, and with `jobs`.
+        halves: `run` takes `sealed` too, which plays the sealed half of the data.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=about)
     for option, (known, default) in choices.items():
         told = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": ", ".join(known)}
         parser.add_argument(f"--{option}", nargs="+", **told)
+    if halves:
+        parser.add_argument("--sealed", action="store_true", help="play the sealed half: tells sums alone")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, merged into this JSON")
     given = vars(parser.parse_args())
@@ -119,7 +125,7 @@ def command(
         print(error, file=sys.stderr)
         return 1
     print(table(found, columns))
-    save(path, module, found)
+    save(path, f"{module} sealed" if given.get("sealed") else module, found)
     return int(any("missing" in one for one in found))
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
+from benchmarks.prices import DOLLARS, dollars
 from benchmarks.run import Result
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, count, measure, said, text_of
 from benchmarks.words import NUMBER, PATH, identifiers, instruction_kept, is_near, places, telling_words
-
-READ, WRITE, OUTPUT = 0.1, 1.25, 5.0
-"""Prices of a token read from a prompt cache, written into it, and of output; uncached input is the unit."""
 
 
 def scores(session: Session, result: Result) -> dict[str, Any]:
@@ -20,11 +19,12 @@ def scores(session: Session, result: Result) -> dict[str, Any]:
     return {
         "contestant": result.contestant,
         "session": result.session,
-        **({"facts": facts(session, result.view)} if session.facts else {}),
+        **(_kept(session, result) if session.facts else {}),
         **asked(session, result.view),
         "ids": len(ids(result.view)),
         "ids_of_session": len(ids(session.rows)),
-        "price": price(result),
+        **dollars(result),
+        "breaks": breaks(result),
         "cached": cached(result),
         "waiting": waiting(result),
         "worst_wait": max((one.waited for one in result.requests), default=0.0),
@@ -47,6 +47,16 @@ def facts(session: Session, view: Sequence[Row]) -> float:
     return sum(bool(places(text, fact)) for fact in session.facts) / len(session.facts)
 
 
+def _kept(session: Session, result: Result) -> dict[str, float]:
+    """The share of the facts in the last view, and the dollars of the session for each thousand of them."""
+    share = facts(session, result.view)
+    found, paid = {"facts": share}, dollars(result)
+    if share:
+        held = share * len(session.facts)
+        found |= {f"{name}_per_1000": 1_000 * paid[name] / held for name in DOLLARS}
+    return found
+
+
 def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
     """Questions whose gold values all stand in a view, those with one near its question's words, kept instructions."""
     golds = [one for one in session.questions if one.golds]
@@ -58,7 +68,9 @@ def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
     found["gold"] = sum(all(places(text, gold) for gold in one.golds) for one in golds)
     found["near"] = sum(any(is_near(text, gold, one.words) for gold in one.golds) for one in golds)
     if rules:
-        found |= {"instructions_asked": len(rules), "instructions": sum(instruction_kept(text, rule) for rule in rules)}
+        # No stand-in quotes an instruction: ours finds them by the signs of its prompt set alone.
+        found["instructions_asked"] = len(rules)
+        found["instructions_by_signs"] = sum(instruction_kept(text, rule) for rule in rules)
     return found
 
 
@@ -87,15 +99,14 @@ def ids(rows: Sequence[Row]) -> set[str]:
     return {value for text in told for value, kind in identifiers(text).items() if kind in (PATH, NUMBER)}
 
 
-def price(result: Result) -> float:
-    """Of the session in uncached input tokens, the model's own output aside, which is the same for all."""
-    requests = sum(READ * one.cached + WRITE * (one.tokens - one.cached) for one in result.requests)
-    return requests + sum(call.read + OUTPUT * call.wrote for call in result.calls if not call.refused)
-
-
 def cached(result: Result) -> float:
     """Share of all tokens of views that a prompt cache holds."""
     return sum(one.cached for one in result.requests) / max(1, sum(one.tokens for one in result.requests))
+
+
+def breaks(result: Result) -> int:
+    """Requests that do not begin as the one before them: with every library, its compactions."""
+    return sum(new.cached < old.tokens for old, new in pairwise(result.requests))
 
 
 def waiting(result: Result) -> float:

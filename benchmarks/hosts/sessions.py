@@ -13,14 +13,17 @@ import asyncio
 import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
+
+from amplifier_core import AmplifierSession, ToolResult
+from amplifier_core.models import HookResult
 
 from benchmarks.hosts.server import Item, Model, Request, message, serving
 from benchmarks.report import Figures, run_all, table
 from benchmarks.sessions import reader, recorded
-from benchmarks.tokens import Row
+from benchmarks.tokens import Row, count
 
 BUDGETS = {"desk": 16_000, "reader": 40_000}
 """Tokens that a request may hold, by session: each is some three windows long."""
@@ -45,16 +48,10 @@ def play(session: str, host: str, requests: int, unknown_window: bool) -> Figure
 
 
 async def _play(session: str, host: str, requests: int, unknown_window: bool) -> Figures:
-    from amplifier_core import AmplifierSession
-    from amplifier_core.models import HookResult
-
-    from context_summarize.tokens.counter import TokenCounter
-
     budget = BUDGETS[session]
     rows = recorded(2) if session == "desk" else reader(budget, reads=2 * requests).rows
     prompts, answers, results = _script(rows)
-    counter = TokenCounter()
-    model = Model(answers[: requests - 1], int(1.1 * budget), counter.count)
+    model = Model(answers[: requests - 1], int(1.1 * budget), count)
     loop, provider, given = HOSTS[host]
     compactions: set[int] = set()
 
@@ -76,16 +73,26 @@ async def _play(session: str, host: str, requests: int, unknown_window: bool) ->
             for name in {call["name"] for answer in answers for call in answer if call["type"] == "function_call"}:
                 await live.coordinator.mount("tools", _Tool(name, results), name=name)
             live.coordinator.hooks.register("context:post_compact", compacted, name="benchmark")
-            for prompt in itertools.chain(prompts, itertools.repeat("Please go on.")):
-                # A refusal ends the turn with an error; as a person would, the session goes on.
-                try:
-                    await live.execute(prompt)
-                except RuntimeError:
-                    if len(model.too_long) > requests:
-                        break
-                if len(model.requests) >= requests:
-                    break
+            await _talk(live, itertools.chain(prompts, itertools.repeat("Please go on.")), model, requests)
     return {"session": session, "host": host, **_figures(model, compactions)}
+
+
+async def _talk(live: Any, prompts: Iterator[str], model: Model, requests: int) -> None:
+    """Until so many requests are answered; a refusal ends a turn, and as with a person, the session goes on.
+
+    Raises:
+        RuntimeError: they are not after twice as many turns.
+    """
+    failed: RuntimeError | None = None
+    for prompt in itertools.islice(prompts, 2 * requests):
+        try:
+            await live.execute(prompt)
+        except RuntimeError as error:
+            failed = error
+        if len(model.requests) >= requests:
+            return
+    told = f"{len(model.requests)} requests answered, {len(model.too_long)} refused for length, then: {failed}"
+    raise RuntimeError(told) from failed
 
 
 _PROVIDER = {
@@ -138,8 +145,6 @@ class _Tool:
         self._results = results
 
     async def execute(self, given: Mapping[str, Any]) -> Any:
-        from amplifier_core import ToolResult
-
         return ToolResult(success=True, output=self._results.get(given["call"], "nothing"))
 
 

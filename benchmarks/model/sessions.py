@@ -30,7 +30,7 @@ CONTESTANTS: Mapping[str, type[Contestant]] = {
 }
 SESSIONS: Mapping[str, Callable[[], Session]] = {
     "airline": lambda: recordings.load_all()[0],
-    "beam": lambda: beam.load("100K", 1),
+    "beam": lambda: beam.load_all("100K")[0],
 }
 COLUMNS = (
     *("session", "contestant", "tokens", "seconds", "waited, s", "calls", "read", "wrote", "refused", "asked", "gold"),

@@ -41,7 +41,14 @@ PEERS: tuple[type[Contestant], ...] = (
     HermesTail,
 )
 """Other libraries: with their own defaults, then tuned."""
-EVERYONE = {one.__name__: one for one in (*OURS, *PEERS)}
+SWEPT: tuple[type[Contestant], ...] = tuple(
+    variant(f"Ours-{name}", Ours, compact_threshold=threshold)
+    for name, threshold in {"45%": 0.45, "65%": 0.65, "80%": 0.8, "60k": (0.65, 60_000), "150k": (0.8, 150_000)}.items()
+)
+"""This module with other thresholds: a share of the budget, or a share and a bound in tokens."""
+FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
+"""Who plays real sessions: this module, and the libraries that hold most there."""
+EVERYONE = {one.__name__: one for one in (*OURS, *PEERS, *SWEPT)}
 """All that can be measured by name."""
 
-__all__ = ["EVERYONE", "OURS", "PEERS", "Contestant", "Ours", "Terms", "variant"]
+__all__ = ["EVERYONE", "FIRST", "OURS", "PEERS", "SWEPT", "Contestant", "Ours", "Terms", "variant"]

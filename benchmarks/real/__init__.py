@@ -1,4 +1,4 @@
-"""Real conversations with gold answers: fetched, never shipped. Where their files lie, and how they are read."""
+"""Real conversations with gold answers, fetched and never shipped: which files may be read, and their only reader."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from typing import Any
 
 DATA = Path(__file__).parent / "data"
 """Where `benchmarks.real.fetch` writes; git ignores it."""
+PINS: dict[str, Any] = json.loads(Path(__file__).with_name("pins.json").read_text("utf-8"))
+"""By the name of a data set: its repository, commit, licence, and the sha256 of the files of each half.
+
+What is *open* was looked at while the package was written. What is *sealed* is measured and never looked at. What is in
+neither half is held back: nothing reads it.
+"""
 
 
 class DataMissingError(FileNotFoundError):
-    """A file of a data set is not there, or a chat is held back."""
+    """A file of a data set is not fetched, or is not of the half that is read."""
 
 
-def read_json(path: Path) -> Any:
-    """A file of a data set.
+def half(name: str, sealed: bool = False) -> dict[str, str]:
+    """The paths of one half of a data set, in order, each with its sha256."""
+    return dict(PINS[name].get("sealed" if sealed else "open", {}))
+
+
+def read(name: str, path: str, sealed: bool = False, data: Path = DATA) -> bytes:
+    """A file of one half of a data set.
 
     Raises:
-        DataMissingError: the file is not there.
+        DataMissingError: the file is not of this half, or is not fetched.
     """
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise DataMissingError(f"{path} is missing; run python -m benchmarks.real.fetch") from None
+    if path not in half(name, sealed):
+        raise DataMissingError(f"{path} of {name} is held back; pins.json names the files that are read")
+    file = data / name / path
+    if not file.is_file():
+        raise DataMissingError(f"a file of {name} is missing; run python -m benchmarks.real.fetch")
+    return file.read_bytes()

@@ -1,19 +1,18 @@
-"""BEAM: conversations of 100,000 and 500,000 tokens with twenty probing questions each. Some chats are held back."""
+"""BEAM: conversations of 100,000 and 500,000 tokens with twenty probing questions each."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real import DATA, DataMissingError, read_json
+from benchmarks.real import DATA, half, read
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import Row
 from benchmarks.words import gold_values
 
-OPEN: Mapping[str, range] = {"100K": range(1, 11), "500K": range(1, 5)}
-"""Chats of each size that may be read. The others are held back for a judgement that nobody can tune for."""
 _PLAN_MARK = re.compile(r"\s*->->\s*[\d,\s]+$")
 """The generator's own mark at the end of a user message: its place in the plan."""
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "expected_compliance")
@@ -21,27 +20,21 @@ EXACT = frozenset({"information_extraction", "knowledge_update", "multi_session_
 """Kinds whose answer is a value. The numbers in other answers count the answer's own points."""
 
 
-def load(size: str, number: int, data: Path = DATA) -> Session:
-    """One chat.
+def load_all(size: str, sealed: bool = False, data: Path = DATA) -> list[Session]:
+    """All chats of a size that are of one half, in order."""
+    paths = (path for path in half("beam", sealed) if path.startswith(f"chats/{size}/") and path.endswith("/chat.json"))
+    return [_chat(path, sealed, data) for path in paths]
 
-    Raises:
-        DataMissingError: the chat is held back, or is not fetched.
-    """
-    if number not in OPEN.get(size, ()):
-        open_ones = ", ".join(f"{name}: {chats[0]} to {chats[-1]}" for name, chats in OPEN.items())
-        raise DataMissingError(f"BEAM chat {size}/{number} is held back and is never read; open are {open_ones}")
-    folder = data / "beam" / "chats" / size / str(number)
-    turns = [turn for batch in read_json(folder / "chat.json") for turns in batch["turns"] for turn in turns]
+
+def _chat(path: str, sealed: bool, data: Path) -> Session:
+    turns = [turn for batch in json.loads(read("beam", path, sealed, data)) for one in batch["turns"] for turn in one]
+    probes = path.replace("chat.json", "probing_questions/probing_questions.json")
+    asked = json.loads(read("beam", probes, sealed, data))
+    _, size, number, _ = path.split("/")
     rows = tuple({"role": turn["role"], "content": _PLAN_MARK.sub("", turn["content"])} for turn in turns)
-    asked = read_json(folder / "probing_questions" / "probing_questions.json")
     positions = {turn["id"]: at for at, turn in enumerate(turns)}
     questions = (_question(kind, entry, rows, positions) for kind, entries in asked.items() for entry in entries)
     return Session(name=f"beam-{size}-{number}", rows=rows, questions=tuple(questions))
-
-
-def load_all(size: str, data: Path = DATA) -> list[Session]:
-    """All open chats of a size, in order."""
-    return [load(size, number, data) for number in OPEN[size]]
 
 
 def _question(kind: str, entry: dict[str, Any], rows: Sequence[Row], positions: Mapping[int, int]) -> Question:

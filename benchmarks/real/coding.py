@@ -1,4 +1,4 @@
-"""Recorded coding sessions: two of pi's own fixtures, and Claude Code histories of getspecstory. Some are held back."""
+"""Recorded coding sessions: two of pi's own fixtures, and Claude Code histories of getspecstory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.real import DATA, DataMissingError
+from benchmarks.real import DATA, half, read
 from benchmarks.real.pi import row_of
 from benchmarks.sessions import Session, called
 from benchmarks.tokens import Row
 
-_OPEN = "0123"
-"""First characters of the ids of histories that may be read; the others are held back."""
-_HEAD = re.compile(r"<!-- Claude Code Session ([0-9a-f]{8})")
+_ID = re.compile(r"<!-- Claude Code Session ([0-9a-f]{8})")
 _TURN = re.compile(r"(?m)^_\*\*(User|Agent)( - sidechain)? \([^)\n]*\)\*\*_$")
 _TOOL = re.compile(
     r'(?s)<tool-use data-tool-type="(\w+)" data-tool-name="(\w+)"><details>\n<summary>.*?</summary>\n(.*)'
@@ -23,23 +21,16 @@ _THOUGHT = re.compile(r"(?s)<think>.*?</think>")
 _END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\Z")
 
 
-def load_all(data: Path = DATA) -> list[Session]:
-    """All sessions that are fetched and open.
-
-    Raises:
-        DataMissingError: none is fetched.
-    """
-    files = sorted((data / "pi-mono").rglob("*.jsonl"))
-    sessions = [Session(name=f"pi-mono-{file.stem}", rows=tuple(_pi(file))) for file in files]
-    sessions += [_history(file) for file in sorted((data / "specstory").rglob("*.md"))]
-    if not sessions:
-        raise DataMissingError(f"no coding session in {data}; run python -m benchmarks.real.fetch")
-    return sessions
+def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
+    """All sessions of one half."""
+    texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
+    sessions = [Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text))) for path, text in texts]
+    return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]
 
 
-def _pi(file: Path) -> Iterator[Row]:
+def _pi(text: str) -> Iterator[Row]:
     """The rows of a session file of pi; what was aborted, and calls without their result, are left out."""
-    told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    told = [json.loads(line) for line in text.splitlines()]
     messages = [one["message"] for one in told if one["type"] == "message"]
     answered = {one["toolCallId"] for one in messages if one["role"] == "toolResult"}
     known: set[str] = set()
@@ -53,22 +44,14 @@ def _pi(file: Path) -> Iterator[Row]:
             yield row_of(message)
 
 
-def _history(file: Path) -> Session:
-    """A history that SpecStory wrote.
-
-    Raises:
-        DataMissingError: it is held back, or none of Claude Code's.
-    """
-    text = file.read_text("utf-8")
-    head = _HEAD.search(text[:1_000])
-    if head is None or head[1][0] not in _OPEN:
-        raise DataMissingError(f"{file} is held back, or is no history of Claude Code")
-    parts = _TURN.split(text)[1:]
+def _history(text: str) -> Session:
+    """A history that SpecStory wrote."""
+    top, *parts = _TURN.split(text)
     rows: list[Row] = []
     for who, sidechain, said in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         if not sidechain:
             rows += _rows(who, _END.sub("", _THOUGHT.sub("", said)).strip(), len(rows))
-    return Session(name=f"specstory-{head[1]}", rows=tuple(rows))
+    return Session(name=f"specstory-{_ID.findall(top)[0]}", rows=tuple(rows))
 
 
 def _rows(who: str, said: str, number: int) -> list[Row]:

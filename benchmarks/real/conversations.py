@@ -6,12 +6,14 @@ The data are fetched by `python -m benchmarks.real.fetch` and never shipped, bec
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from statistics import fmean
 
-from benchmarks.peers import EVERYONE
+from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.prices import DOLLARS
 from benchmarks.real import beam, locomo, pi, recordings
+from benchmarks.real.instructions import kept
 from benchmarks.real.recall import recalled
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
@@ -26,49 +28,42 @@ SETS: Mapping[str, Callable[[], list[Session]]] = {
     "pi": pi.load_all,
     "BEAM-500K": partial(beam.load_all, "500K"),
 }
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
-"""Ours, the peers that hold most in the field's sessions, and no summaries at all."""
+SEALED = {"BEAM-500K": partial(beam.load_all, "500K", sealed=True)}
 COLUMNS = (
-    *("set", "contestant", "chats", "asked", "gold", "near"),
-    *("instructions_asked", "instructions", "recalls", "recall_any", "recall_gold_asked"),
-    *("recall_gold", "ids", "ids_of_session", "price", "waiting", "view_last", "lost", "over_budget", "broken"),
+    *("set", "contestant", "chats", "asked", "gold", "near", "instructions_asked", "instructions_by_signs"),
+    *("quoted", "quoted_kept", "recalls", "recall_any", "recall_gold_asked", "recall_gold"),
+    *("ids", "ids_of_session", *DOLLARS, "waiting", "view_last", "lost", "over_budget", "broken"),
 )
 _MEANS = ("waiting", "view_last", "cached")
-_SUMS = [name for name in COLUMNS if name not in ("set", "contestant", "chats", *_MEANS)] + ["tokens"]
+_TOLD = (*COLUMNS[3:], "cached", "tokens")
 
 
-def cell(name: str, number: int, contestant: str) -> Figures:
+def cell(name: str, number: int, contestant: str, sealed: bool) -> Figures:
     """One contestant in one chat."""
-    session = SETS[name]()[number]
+    session = (SEALED if sealed else SETS)[name]()[number]
     found = scores(session, play(EVERYONE[contestant], session, Extracting))
-    return {**found, **(recalled(session) if contestant == "Ours" else {}), "set": name}
+    return {**found, **({**recalled(session), **kept(session)} if contestant == "Ours" else {}), "set": name}
 
 
 def of_sets(found: Sequence[Figures]) -> list[Figures]:
-    """The figures of each contestant over the chats of a set that it has played."""
-    cells: dict[tuple[str, str], list[Figures]] = {}
+    """The figures of each contestant over the chats of a set that it has played: sums, and some means."""
+    sums: dict[tuple[str, str], Counter[str]] = {}
     for one in found:
         if "missing" not in one:
-            cells.setdefault((one["set"], one["contestant"]), []).append(one)
-    lines = []
-    for (name, contestant), played in cells.items():
-        sums = {key: sum(one[key] for one in played) for key in _SUMS if any(key in one for one in played[:1])}
-        means = {key: fmean(one[key] for one in played) for key in _MEANS}
-        lines.append({"set": name, "contestant": contestant, "chats": len(played), **sums, **means})
-    return lines
+            told = sums.setdefault((one["set"], one["contestant"]), Counter())
+            told.update({"chats": 1, **{key: one[key] for key in _TOLD if key in one}})
+    means = {who: {key: told[key] / told["chats"] for key in _MEANS} for who, told in sums.items()}
+    return [{"set": who[0], "contestant": who[1], **told, **means[who]} for who, told in sums.items()]
 
 
-def measured(sets: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
-    """All cells, then the missing ones.
-
-    Raises:
-        DataMissingError: a set is not fetched.
-    """
-    wanted = [(name, at, one) for name in sets for one in only for at in range(len(SETS[name]()))]
-    found = run_all(cell, wanted, jobs)
+def measured(sets: Sequence[str], only: Sequence[str], jobs: int, sealed: bool) -> list[Figures]:
+    """All cells, then the missing ones."""
+    chats = {name: len(load()) for name, load in (SEALED if sealed else SETS).items() if name in sets}
+    wanted = [(name, at, one, sealed) for name in chats for one in only for at in range(chats[name])]
+    found = run_all(cell, wanted, jobs, sealed=sealed)
     return [*of_sets(found), *(one for one in found if "missing" in one)]
 
 
 if __name__ == "__main__":
     choices = {"sets": (SETS, list(SETS)), "only": (EVERYONE, FIRST)}
-    sys.exit(command("real.conversations", __doc__, choices, measured, COLUMNS))
+    sys.exit(command("real.conversations", __doc__, choices, measured, COLUMNS, halves=True))

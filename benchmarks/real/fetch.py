@@ -1,14 +1,9 @@
-"""Fetches the public data sets: git clones of their repositories at pinned commits, every file's hash checked.
-
-python -m benchmarks.real.fetch                 clones from the network
-python -m benchmarks.real.fetch --from DIR      reads git directories in DIR, up to three folders down
-"""
+"""Fetches the public data sets: git clones of their repositories at pinned commits, every file's hash checked."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -17,27 +12,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real import DATA
-
-PINS: Mapping[str, Any] = json.loads(Path(__file__).with_name("pins.json").read_text("utf-8"))
-"""By the name of a data set: its repository, commit, licence, and the sha256 of each file that is read."""
+from benchmarks.real import DATA, PINS, half
 
 
 class FetchError(Exception):
     """A data set cannot be had, or is not what was pinned."""
 
 
-def fetch(name: str, into: Path, given: Path | None = None) -> int:
+def fetch(name: str, into: Path, given: Path | None = None, sealed: bool = False) -> int:
     """Write a data set's files into `into/name`; how many were missing there.
 
     Args:
         given: a folder with git directories that are there already; without it, the repository is cloned.
+        sealed: the sealed files too.
 
     Raises:
         FetchError: the repository cannot be cloned or is not in `given`, it lacks a file, or a hash differs.
     """
     pinned, folder = PINS[name], into / name
-    missing = [path for path, expected in pinned["files"].items() if _hash_of(folder / path) != expected]
+    files = half(name) | (half(name, sealed=True) if sealed else {})
+    missing = [path for path, expected in files.items() if _hash_of(folder / path) != expected]
     if not missing:
         return 0
     with tempfile.TemporaryDirectory() as made:
@@ -45,7 +39,7 @@ def fetch(name: str, into: Path, given: Path | None = None) -> int:
         for path in missing:
             shown = _git(git, "show", f"{pinned['commit']}:{path}")
             found = hashlib.sha256(shown.stdout).hexdigest()
-            if shown.returncode or found != pinned["files"][path]:
+            if shown.returncode or found != files[path]:
                 raise FetchError(f"{pinned['repository']} lacks {path}, or holds another one (sha256 {found})")
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,23 +76,20 @@ def _hash_of(path: Path) -> str | None:
 
 
 def main() -> int:
-    """Fetch all data sets, or those that are named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.fetch", description=__doc__.splitlines()[0])
-    parser.add_argument("--from", type=Path, dest="given", metavar="DIR", help="git directories that are there already")
-    parser.add_argument("--into", type=Path, default=DATA, metavar="DIR", help="default: %(default)s")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PINS)}")
+    """Fetch all data sets."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.fetch", description=__doc__)
+    told = "read git directories in DIR, up to three folders down; without it, they are cloned from the network"
+    parser.add_argument("--from", type=Path, dest="given", metavar="DIR", help=told)
+    parser.add_argument("--sealed", action="store_true", help="write the sealed files too")
     given = parser.parse_args()
-    if unknown := set(given.names) - set(PINS):
-        parser.error(f"no data set is called {', '.join(sorted(unknown))}")
-    failed = False
-    for name in given.names or PINS:
+    for name in PINS:
         try:
-            count = fetch(name, given.into, given.given)
-            print(f"{name}: {len(PINS[name]['files'])} files, {count} of them new ({PINS[name]['licence']})")
+            count = fetch(name, DATA, given.given, given.sealed)
         except FetchError as error:
             print(f"{name}: {error}", file=sys.stderr)
-            failed = True
-    return int(failed)
+            return 1
+        print(f"{name}: {count} new files ({PINS[name]['licence']})")
+    return 0
 
 
 if __name__ == "__main__":

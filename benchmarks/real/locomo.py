@@ -6,29 +6,22 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real import DATA, DataMissingError
+from benchmarks.real import DATA, read
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import Row
 from benchmarks.words import gold_values, places
 
-_ARCHIVE = Path("locomo") / "data" / "locomo10.zip"
 _TURN = re.compile(r"D(\d+):(\d+)")
 _BUDGET = 8_000
 
 
 def load_all(data: Path = DATA) -> list[Session]:
-    """All chats, in the order of their numbers.
-
-    Raises:
-        DataMissingError: the archive is not fetched.
-    """
-    path = data / _ARCHIVE
-    if not path.is_file():
-        raise DataMissingError(f"{path} is missing; run python -m benchmarks.real.fetch")
-    with zipfile.ZipFile(path) as archive:
+    """All chats, in the order of their numbers."""
+    with zipfile.ZipFile(BytesIO(read("locomo", "data/locomo10.zip", data=data))) as archive:
         names = sorted(name for name in archive.namelist() if name.endswith(".json") and "__MACOSX" not in name)
         return [_chat(f"locomo-{Path(name).stem}", json.loads(archive.read(name))) for name in names]
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real import DATA, read_json
+from benchmarks.real import DATA, read
 from benchmarks.sessions import Question, Session, assistant
 from benchmarks.tokens import Row
 
-RUN = Path("pi/benchmarks/product-defaults/final-results/2026-07-23_product-defaults-medium_gpt-5.6-sol")
+RUN = "benchmarks/product-defaults/final-results/2026-07-23_product-defaults-medium_gpt-5.6-sol"
 _KEYS = ("parameter-", "route-source-", "probe-", "corrected-field-", "work-item-")
 
 
 def load_all(data: Path = DATA) -> list[Session]:
-    """All fixtures, each with its shared tail.
-
-    Raises:
-        DataMissingError: the fixtures are not fetched.
-    """
-    return [_session(fixture) for fixture in read_json(data / RUN / "fixtures.json")]
+    """All fixtures, each with its shared tail."""
+    return [_session(fixture) for fixture in json.loads(read("pi", f"{RUN}/fixtures.json", data=data))]
 
 
 def _session(fixture: dict[str, Any]) -> Session:

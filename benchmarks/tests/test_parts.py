@@ -118,6 +118,8 @@ def test_a_cell_that_fails_is_told_beside_the_others(capsys: pytest.CaptureFixtu
     assert found == [{"number": 1}, {"cell": "2", "missing": "RuntimeError: no more"}]
     assert table(found, ("number", "facts")).splitlines()[2:] == ["| 1 |", "missing: 2: RuntimeError: no more"]
     assert "no more" in capsys.readouterr().err
+    assert run_all(cell, [(2,)], jobs=1, sealed=True) == [{"cell": "2", "missing": "RuntimeError"}]
+    assert "no more" not in capsys.readouterr().err
 
 
 def test_saved_figures_stand_beside_those_of_other_commands_with_four_significant_digits(tmp_path: Path) -> None:

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real import DataMissingError, beam, coding, fetch, recordings
+from benchmarks.real import PINS, DataMissingError, coding, fetch, read, recordings
+from benchmarks.real.instructions import kept
 from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import broken_pairs, calls_of, text_of
 
 
-@pytest.mark.parametrize(("size", "number"), [("100K", 11), ("100K", 20), ("500K", 5), ("1M", 1)])
-def test_a_chat_that_is_held_back_is_never_read(tmp_path: Path, size: str, number: int) -> None:
-    with pytest.raises(DataMissingError, match="held back"):
-        beam.load(size, number, tmp_path)
+def pin(monkeypatch: pytest.MonkeyPatch, name: str, **halves: dict[str, str]) -> None:
+    """Make up what is pinned of a data set."""
+    monkeypatch.setitem(PINS, name, {"repository": "r", "commit": "HEAD", **halves})
 
 
-def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path) -> None:
+def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(name: str) -> dict[str, object]:
         return {"type": "toolCall", "id": name, "name": "read", "arguments": {"path": "/x"}}
 
@@ -32,7 +32,9 @@ def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path) -> None:
     (tmp_path / "pi-mono").mkdir()
     lines = [json.dumps({"type": "message", "message": one}) for one in messages]
     (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join([json.dumps({"type": "session"}), *lines]))
-    (session,) = coding.load_all(tmp_path)
+    pin(monkeypatch, "pi-mono", open={"s.jsonl": ""})
+    pin(monkeypatch, "specstory")
+    (session,) = coding.load_all(data=tmp_path)
     assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
     assert broken_pairs(session.rows) == 0
     assert row_of(done) == session.rows[2]
@@ -63,17 +65,22 @@ Aside.
 """
 
 
-def test_a_history_of_specstory_has_calls_with_results_and_no_side_chains(tmp_path: Path) -> None:
+def test_a_history_of_specstory_is_read_with_its_half_and_has_calls_with_results_and_no_side_chains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "specstory").mkdir()
-    file = tmp_path / "specstory" / "one.md"
-    file.write_text(HISTORY.format(id="3e14b6e6"))
-    (session,) = coding.load_all(tmp_path)
+    for number in "347":
+        (tmp_path / "specstory" / f"{number}.md").write_text(HISTORY.format(id=f"{number}e14b6e6"))
+    pin(monkeypatch, "pi-mono")
+    pin(monkeypatch, "specstory", open={"3.md": ""}, sealed={"4.md": ""})
+    (session,) = coding.load_all(data=tmp_path)
     assert [row["role"] for row in session.rows] == ["user", "assistant", "tool"]
     assert calls_of(session.rows[1])[0]["arguments"] == {"input": "- `./pkg/main.go`"}
     assert text_of(session.rows[2]) == "1 package main"
-    file.write_text(HISTORY.format(id="4e14b6e6"))
-    with pytest.raises(DataMissingError, match="held back"):
-        coding.load_all(tmp_path)
+    assert [one.name for one in coding.load_all(sealed=True, data=tmp_path)] == ["specstory-4e14b6e6"]
+    for path, sealed in (("4.md", False), ("7.md", False), ("3.md", True), ("7.md", True)):
+        with pytest.raises(DataMissingError, match="held back"):
+            read("specstory", path, sealed, tmp_path)
 
 
 def test_the_recording_is_asked_for_the_newest_values() -> None:
@@ -89,25 +96,33 @@ def test_recall_finds_the_source_of_a_question() -> None:
     assert recalled(session) == {"recalls": 1, "recall_any": 1, "recall_gold": 1, "recall_gold_asked": 1}
 
 
-def test_files_are_fetched_from_a_git_directory_and_refused_with_another_hash(
+def test_an_instruction_without_a_sign_stays_in_view_because_a_summariser_quotes_it() -> None:
+    rule = "Dates go the British way from Monday."
+    said = [f"Case {at} is about the {at}th door. {'It is old. ' * 30}" for at in range(60)]
+    said[5] = f"Thanks for that! {rule} Go on."
+    rows = tuple({"role": "user", "content": one} for one in said)
+    question = Question("When is it?", (), instruction="Dates the British way", sources=(5,))
+    session = Session(name="s", rows=rows, budget=4_000, questions=(question,))
+    assert kept(session) == {"quoted": 1, "quoted_kept": 1}
+
+
+def test_files_are_fetched_from_a_git_directory_sealed_ones_when_asked_for_and_refused_with_another_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    (tmp_path / "a.txt").write_text("hello")
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(b"hello")
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *command], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    pin = {
-        "repository": "r",
-        "commit": commit,
-        "licence": "MIT",
-        "files": {"a.txt": hashlib.sha256(b"hello").hexdigest()},
-    }
-    monkeypatch.setattr(fetch, "PINS", {"good": pin, "bad": {**pin, "files": {"a.txt": "0" * 64}}})
-    assert fetch.fetch("good", tmp_path / "into", tmp_path) == 1
-    assert (tmp_path / "into" / "good" / "a.txt").read_text() == "hello"
-    assert fetch.fetch("good", tmp_path / "into", tmp_path) == 0
+    found = hashlib.sha256(b"hello").hexdigest()
+    pin(monkeypatch, "good", open={"a.txt": found}, sealed={"b.txt": found})
+    pin(monkeypatch, "bad", open={"a.txt": "0" * 64})
+    into = tmp_path / "into"
+    assert fetch.fetch("good", into, tmp_path) == 1
+    assert [one.name for one in (into / "good").iterdir()] == ["a.txt"]
+    assert fetch.fetch("good", into, tmp_path, sealed=True) == 1
+    assert fetch.fetch("good", into, tmp_path, sealed=True) == 0
     with pytest.raises(fetch.FetchError, match="another one"):
-        fetch.fetch("bad", tmp_path / "into", tmp_path)
+        fetch.fetch("bad", into, tmp_path)
     with pytest.raises(fetch.FetchError, match="no git directory"):
-        fetch.fetch("bad", tmp_path / "into", tmp_path / "into")
+        fetch.fetch("bad", into, into)

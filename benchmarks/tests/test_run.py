@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
 from benchmarks.peers import Ours, Terms
+from benchmarks.prices import MODELS
 from benchmarks.run import play
-from benchmarks.scores import faults, price, waiting
+from benchmarks.scores import breaks, faults, waiting
 from benchmarks.sessions import Session, called, invoices
-from benchmarks.summarisers import FAULTS, Keeping, seconds_of
+from benchmarks.summarisers import FAULTS, Call, Keeping, seconds_of
 from benchmarks.tokens import Row, count, measure
 
 TALK: tuple[Row, ...] = (
@@ -70,7 +72,11 @@ def test_what_stands_where_it_stood_is_cached_and_the_rest_is_paid_for_as_new() 
     assert (first.tokens, first.cached) == (sum(sizes[:2]), 0)
     assert (second.tokens, second.cached) == (sum(sizes[:3]), sum(sizes[:2]))
     assert (last.tokens, last.cached) == (sum(sizes), sum(sizes[:3]))
-    assert price(result) == pytest.approx(0.1 * (second.cached + last.cached) + 1.25 * last.tokens)
+    assert breaks(result) == 0
+    sol = replace(MODELS["sol"], long=last.tokens - 1)
+    paid = [0.1 * one.cached + 2.5 * (one.tokens - one.cached) for one in result.requests]
+    assert sol.of_requests(result.requests) == pytest.approx((paid[0] + paid[1] + 2 * paid[2]) / 1e6)
+    assert sol.of_summaries([Call(20, 3), Call(40, 0, refused=True)]) == pytest.approx(70e-6)
 
 
 def test_waiting_is_the_time_until_the_rows_are_there_in_virtual_seconds() -> None:

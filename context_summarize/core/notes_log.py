@@ -109,15 +109,15 @@ class NotesLog:
             is_behind = ask.frontier < self._next_group
             if not is_behind:
                 return self._write(shown, ask)
-        earlier = NotesLog(
-            self._builder, self._redact, self._notes.fresh(), self._heading
-        )  # a compaction was taken back
+        # A compaction was taken back: rows that count as read are verbatim again.
+        earlier = NotesLog(self._builder, self._redact, self._notes.fresh(), self._heading)
         earlier.restore(self.instructions(ask.frontier))
         return earlier.write(shown, ask)
 
     def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         self._take_in([(item.node, item.summary) for item in shown], ask.frontier)
-        held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
+        verbatim = (row.raw for row in self._history.rows[ask.frontier_row :])
+        held = "\n".join([*(item.summary.text for item in shown), _texts(verbatim)])
         most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
         goes_on = any(row.user for row in self._history.rows[ask.frontier_row :])
@@ -129,7 +129,7 @@ class NotesLog:
         if end_group <= first_group:
             return Kept()
         first, last = self._history.message_range(first_group, end_group)
-        shown = "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
+        shown = _texts(rows)
         with self._lock:
             return self._notes.values.kept(first, last, shown)
 
@@ -164,7 +164,7 @@ class NotesLog:
             users = (self._rows(at) for at in groups if self._history.rendered_group(at).user)
             self._notes.verify(lines, [(row.number, row.said) for rows in users for row in rows])
 
-    def _verbatim(self, frontier_row: int) -> list[str]:
-        """The texts of the rows that stand as they are."""
-        rows = self._history.rows[frontier_row:]
-        return [item for row in rows for item in countable_items(row.raw) if isinstance(item, str)]
+
+def _texts(rows: Iterable[JsonRow]) -> str:
+    """All that these rows say."""
+    return "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -52,6 +53,12 @@ CALL_BLOCKS = ("tool_call", "tool_use")
 TEXT_BLOCKS = ("text", "input_text", "output_text")
 PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
 """What a model thinks: signed by its provider, never summarised."""
+
+
+def equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
+    """How many rows at the start are equal."""
+    pairs = enumerate(zip(earlier, later, strict=False))
+    return next((at for at, (old, new) in pairs if old != new), min(len(earlier), len(later)))
 
 
 # --- values as JSON has them ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from amplifier_core.message_models import Message
 from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs, opens_with_user
-from context_summarize.messages.rows import SOURCE, JsonRow, copy_json
+from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
@@ -161,7 +161,7 @@ class _Audit:
     def view(self, number: int, rows: list[JsonRow]) -> None:
         """Check the view that was requested before row `number`, counted from 1 over all rows."""
         result, where = self._result, f"the request before {named(self._numbers, number)}"
-        same = _equal_prefix(result.last_view, rows)
+        same = equal_prefix(result.last_view, rows)
         result.stable_rows += same
         result.compared_rows += len(result.last_view)
         # Rows that equal those of the previous view were checked and measured with it.
@@ -200,11 +200,6 @@ class _Audit:
         return (known.history_tokens if known else 0) + sum(
             measure(row, self._count) for row in result.rows[start:rows]
         )
-
-
-def _equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
-    pairs = zip(earlier, later, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(earlier), len(later)))
 
 
 def _refused(row: JsonRow) -> str | None:

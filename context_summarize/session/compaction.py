@@ -83,7 +83,7 @@ class ViewMaker:
             new = notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
             return None if new is None else replace(new, instructions=known)
 
-        written = await self._noted(chat, write, None)
+        written = await self._noted(chat, write, None, "the notes cannot be written, so the view has none")
         return replace(view, shown=tuple(shown), notes=written)
 
     async def kept(self, chat: Conversation, view: ViewState) -> Kept:
@@ -93,15 +93,19 @@ class ViewMaker:
             rows = (entry.row for entry in View(view, chat.groups).entries())
             return chat.notes.kept(chat.view.frontier, view.frontier, rows)
 
-        return await self._noted(chat, look, Kept())
+        return await self._noted(chat, look, Kept(), "the exact values that the view still holds cannot be counted")
 
-    async def _noted(self, chat: Conversation, do: Callable[[], T], otherwise: T) -> T:
-        """What the notes come to, in a thread where rows are many; a fault in them costs no request."""
+    async def _noted(self, chat: Conversation, do: Callable[[], T], otherwise: T, failed: str) -> T:
+        """What the notes come to, in a thread where rows are many; a fault in them costs no request.
+
+        Args:
+            failed: what the log says then.
+        """
         try:
             return await in_thread(chat.history.characters_from(0), do)
         except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
             told = traceback_of(error, self._services.config.redact)
-            logger.error("the notes cannot be written, so the view has none: %s", told)
+            logger.error("%s: %s", failed, told)
             return otherwise
 
     async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:

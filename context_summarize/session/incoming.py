@@ -13,7 +13,7 @@ from context_summarize.errors import MessageError
 from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, rough_size
-from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
 from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
@@ -81,12 +81,12 @@ class Incoming:
         await self.ready()
         async with self._replacing:
             history = self._current.chat.history
-            known = len(history) - (self._added - added)  # rows that were added since the host's call stay at the end
+            known = self._rows_before(added)
             ours, rows = [row.raw for row in history.rows[:known]], await checked_rows(messages)
             if self.file is not None:
                 rows = await self.file.accepted(ours, rows)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
-            same = common_prefix(history.rows[:known], rows)
+            same = equal_prefix(ours, rows)
             if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
                 await self._replace(history, rows, same, known)
             elif self._current.chat.history is history:
@@ -108,13 +108,17 @@ class Incoming:
         if self.file is not None:
             await self.file.replace([*rows, *added])
 
+    def _rows_before(self, added: int) -> int:
+        """Rows of the history when so many had been added; those that were added since stay at its end."""
+        return len(self._current.chat.history) - (self._added - added)
+
     async def clear(self) -> None:
         """Forget every row, but none that is added after this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
             history = self._current.chat.history
-            later = [row.raw for row in history.rows[len(history) - (self._added - added) :]]
+            later = [row.raw for row in history.rows[self._rows_before(added) :]]
             self._current.begin(self._current.fresh())
             self._current.forget()
             self._take(later)
@@ -140,12 +144,6 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
         if at % _AT_ONCE == 0:
             await asyncio.sleep(0)
     return rows
-
-
-def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
-    """How many rows at the start are equal."""
-    pairs = enumerate(zip(ours, rows, strict=False))
-    return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
 
 
 def _fill(

@@ -116,11 +116,9 @@ class SummarizingContextManager:
         )
 
     async def _rows(self, wanted: RequestOptions) -> list[JsonRow]:
-        file = self._incoming.file
-        if file is not None:
-            await file.ready()
+        await self._incoming.ready()
         rows = await self._requests.rows(wanted)
-        if file is not None:
+        if (file := self._incoming.file) is not None:
             await file.sync()  # every row of the view, also one that came while summaries were made
         if (history := self._current.chat.history).recall:
             self._recall.follow(history)

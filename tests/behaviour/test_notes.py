@@ -16,6 +16,7 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.notes.reader import Notes
+from context_summarize.notes.values import Candidates, Kept
 from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
@@ -251,6 +252,21 @@ class TestWhatItTells:
         assert len(session.store.records) > 1
         assert "the notes cannot be written" in caplog.text
         assert "Tr0ub4dor" not in caplog.text
+
+    async def test_a_fault_in_counting_what_is_kept_costs_no_row(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """And the log does not say that the notes are missing."""
+
+        def fails(self: Candidates, *_: object) -> Kept:
+            raise LookupError("no such thing")
+
+        monkeypatch.setattr(Candidates, "kept", fails)
+        session = await AgentSession().play(agent_session(6))
+
+        assert notes(await session.view()) is not None
+        assert "the exact values that the view still holds cannot be counted" in caplog.text
+        assert "the notes cannot be written" not in caplog.text
 
 
 class TestWhereItStands:

@@ -1,0 +1,57 @@
+"""What a session costs in dollars, at the list prices of two current models with a prompt cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from benchmarks.run import Request, Result
+from benchmarks.summarisers import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars a million tokens, as listed in October 2026."""
+
+    name: str
+    input: float
+    write: float
+    """Input that goes into the cache."""
+    read: float
+    """Input that the cache holds."""
+    output: float
+    long: int
+    """Tokens of a request above which all its tokens cost `times` as much."""
+    times: float
+
+    def of_requests(self, requests: Iterable[Request]) -> float:
+        """Dollars of the session's requests, the model's own answers aside, which are the same for all."""
+        return sum(
+            self._factor(one.tokens) * (self.read * one.cached + self.write * (one.tokens - one.cached))
+            for one in requests
+        )
+
+    def of_summaries(self, calls: Iterable[Call]) -> float:
+        """Dollars of the summariser's calls. Each shows something else, so no cache helps."""
+        return sum(
+            self._factor(one.read) * (self.input * one.read + self.output * one.wrote)
+            for one in calls
+            if not one.refused
+        )
+
+    def _factor(self, tokens: int) -> float:
+        return (self.times if tokens > self.long else 1.0) / 1e6
+
+
+MODELS: Mapping[str, Prices] = {
+    "sol": Prices("GPT-6.2 Sol", 2.0, 2.5, 0.1, 10.0, 272_000, 2.0),
+    "haiku": Prices("Claude Haiku 5.5", 0.1, 0.125, 0.01, 0.5, 100_000, 5.0),
+}
+DOLLARS = tuple(f"dollars_{model}" for model in MODELS)
+"""Names of the figures."""
+
+
+def dollars(result: Result) -> dict[str, float]:
+    """Dollars of a session with each model."""
+    found = (prices.of_requests(result.requests) + prices.of_summaries(result.calls) for prices in MODELS.values())
+    return dict(zip(DOLLARS, found, strict=True))
