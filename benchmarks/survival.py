@@ -17,8 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.peers import EVERYONE
-from benchmarks.prospective import FIRST
+from benchmarks.peers import EVERYONE, FIRST
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import shown

@@ -19,6 +19,7 @@ def test_what_stands_is_told_by_kind_after_each_compaction_until_ten_are_made() 
     for view in (session.rows[:200], session.rows[:230], short, [*short, session.rows[230]]):
         watch(0, view)
     assert watch.kept == {**{kind: [pytest.approx(0, abs=0.2)] for kind in KINDS}, "value": [1]}
+    for view in [*8 * (session.rows, short), session.rows]:
+        watch(0, view)
     with pytest.raises(Enough):
-        for view in 9 * (session.rows, short):
-            watch(0, view)
+        watch(0, short)
