@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 Item = Mapping[str, Any]
 """One part of an input or an output."""
@@ -58,7 +59,6 @@ class Model:
     """For each of the agent's requests that was refused for its length: how many were answered before it."""
     faults: list[str] = field(default_factory=list)
     """What else was refused."""
-    helper_calls: int = 0
     _stored: dict[str, list[Item]] = field(default_factory=dict)
     """What a later request may build on, by the id of a response."""
 
@@ -86,8 +86,7 @@ class Model:
                 self.too_long.append(len(self.requests))
             raise RefusedError(TOO_LONG, "context_length_exceeded")
         if not is_agent:
-            self.helper_calls += 1
-            return _response(f"helper_{self.helper_calls}", body, [message(self._summary(items))], tokens)
+            return _response("helper", body, [message(self._summary(items))], tokens)
         number = len(self.requests)
         self.requests.append(Request("\0".join([head, *map(_text, items)]), tokens))
         output = self.answers[number] if number < len(self.answers) else [message("All is done.")]
@@ -141,47 +140,31 @@ def message(text: str) -> Item:
 
 
 def _response(name: str, body: Mapping[str, Any], output: Sequence[Item], tokens: int) -> dict[str, Any]:
-    usage = {
-        "input_tokens": tokens,
-        "output_tokens": 100,
-        "total_tokens": tokens + 100,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens_details": {"reasoning_tokens": 0},
-    }
-    fixed = {"object": "response", "created_at": 0, "status": "completed", "parallel_tool_calls": True}
-    asked = {"model": body["model"], "tools": [], "tool_choice": "auto"}
-    return {**fixed, **asked, "id": name, "output": list(output), "usage": usage}
+    usage = {"input_tokens": tokens, "output_tokens": 100, "total_tokens": tokens + 100}
+    told = {"id": name, "object": "response", "status": "completed", "model": body["model"]}
+    return {**told, "output": list(output), "usage": usage}
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
 
 
 @contextmanager
 def serving(model: Model) -> Iterator[str]:
     """The address of a server on this machine that answers with the model, for as long as the block runs."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def application(asked: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
+        try:
+            status, told = 200, model.respond(json.loads(asked["wsgi.input"].read(int(asked["CONTENT_LENGTH"]))))
+        except RefusedError as error:
+            status, told = error.status, error.body
+        start(f"{status} {HTTPStatus(status).phrase}", [("content-type", "application/json")])
+        return [json.dumps(told).encode()]
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            try:
-                self._send(200, model.respond(body))
-            except RefusedError as error:
-                self._send(error.status, error.body)
-
-        def _send(self, status: int, data: Mapping[str, Any]) -> None:
-            encoded = json.dumps(data).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(encoded)))
-            self.end_headers()
-            self.wfile.write(encoded)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with make_server("127.0.0.1", 0, application, handler_class=_Quiet) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1"
+        finally:
+            server.shutdown()

@@ -20,10 +20,10 @@ from typing import Any
 from amplifier_core import AmplifierSession, ToolResult
 from amplifier_core.models import HookResult
 
-from benchmarks.hosts.server import Item, Model, Request, message, serving
+from benchmarks.hosts.server import Item, Model, message, serving
 from benchmarks.report import Figures, run_all, table
 from benchmarks.sessions import reader, recorded
-from benchmarks.tokens import Row, count
+from benchmarks.tokens import calls_of, count
 
 BUDGETS = {"desk": 16_000, "reader": 40_000}
 """Tokens that a request may hold, by session: each is some three windows long."""
@@ -50,7 +50,10 @@ def play(session: str, host: str, requests: int, unknown_window: bool) -> Figure
 async def _play(session: str, host: str, requests: int, unknown_window: bool) -> Figures:
     budget = BUDGETS[session]
     rows = recorded(2) if session == "desk" else reader(budget, reads=2 * requests).rows
-    prompts, answers, results = _script(rows)
+    prompts = [row["content"] for row in rows if row["role"] == "user"]
+    results = {row["tool_call_id"]: row["content"] for row in rows if row["role"] == "tool"}
+    said = [row for row in rows if row["role"] == "assistant"]
+    answers = [[_call(call) for call in calls_of(row)] or [message(row["content"] or "Yes.")] for row in said]
     model = Model(answers[: requests - 1], int(1.1 * budget), count)
     loop, provider, given = HOSTS[host]
     compactions: set[int] = set()
@@ -70,7 +73,7 @@ async def _play(session: str, host: str, requests: int, unknown_window: bool) ->
             "providers": [{"module": provider, "config": {**_PROVIDER, **given, "base_url": address}}],
         }
         async with AmplifierSession(plan) as live:
-            for name in {call["name"] for answer in answers for call in answer if call["type"] == "function_call"}:
+            for name in {call["tool"] for row in said for call in calls_of(row)}:
                 await live.coordinator.mount("tools", _Tool(name, results), name=name)
             live.coordinator.hooks.register("context:post_compact", compacted, name="benchmark")
             await _talk(live, itertools.chain(prompts, itertools.repeat("Please go on.")), model, requests)
@@ -95,43 +98,15 @@ async def _talk(live: Any, prompts: Iterator[str], model: Model, requests: int) 
     raise RuntimeError(told) from failed
 
 
-_PROVIDER = {
-    "api_key": "none",
-    "default_model": "gpt-5",
-    "use_streaming": False,
-    "max_retries": 0,
-    "max_tokens": 4_096,
-}
-
-
-def _script(rows: Sequence[Row]) -> tuple[list[str], list[list[Item]], dict[str, str]]:
-    """What the user types, what the model answers, and what the tools return, by the arguments' call."""
-    prompts: list[str] = []
-    answers: list[list[Item]] = []
-    results: dict[str, str] = {}
-    for row in rows:
-        if row["role"] == "user":
-            prompts.append(row["content"])
-        elif row["role"] == "tool":
-            results[row["tool_call_id"]] = row["content"]
-        elif row["role"] == "assistant":
-            calls = row.get("tool_calls") or []
-            answers.append([_call(call) for call in calls] or [message(row["content"] or "Yes.")])
-    return prompts, answers, results
+_PROVIDER = {"api_key": "none", "default_model": "gpt-5", "use_streaming": False, "max_retries": 0, "max_tokens": 4_096}
 
 
 def _call(call: Mapping[str, Any]) -> Item:
     name = call["id"]
     # The tool finds the recorded result by the id, which a loop does not hand to it.
     arguments = json.dumps({**call["arguments"], "call": name})
-    return {
-        "type": "function_call",
-        "id": f"fc_{name}",
-        "call_id": name,
-        "name": call["tool"],
-        "arguments": arguments,
-        "status": "completed",
-    }
+    called = {"id": f"fc_{name}", "call_id": name, "name": call["tool"], "arguments": arguments}
+    return {"type": "function_call", "status": "completed", **called}
 
 
 class _Tool:
@@ -149,33 +124,24 @@ class _Tool:
 
 
 def _figures(model: Model, compactions: set[int]) -> Figures:
-    pairs = [_Pair(a, b) for a, b in itertools.pairwise(model.requests)]
-    breaks = {number for number, pair in enumerate(pairs, 1) if pair.equal < len(pair.first.text)}
-    quiet = [pair for number, pair in enumerate(pairs, 1) if number not in compactions]
+    texts = [request.text for request in model.requests]
+    equal = [0, *(len(os.path.commonprefix(pair)) for pair in itertools.pairwise(texts))]  # noqa: RUF071 (no paths)
+    later = range(1, len(texts))
+
+    def share(numbers: Sequence[int]) -> str:
+        return f"{sum(equal[at] for at in numbers) / max(1, sum(len(texts[at]) for at in numbers)):.1%}"
+
     return {
-        "requests": len(model.requests),
+        "requests": len(texts),
         "refused": len(model.too_long),
         "faults": len(model.faults),
         "compactions": len(compactions),
-        "breaks elsewhere": len(breaks - compactions),
-        "equal": _share(pairs),
-        "equal between compactions": _share(quiet),
+        "breaks elsewhere": sum(equal[at] < len(texts[at - 1]) for at in later if at not in compactions),
+        "equal": share(later),
+        "equal between compactions": share([at for at in later if at not in compactions]),
         "largest": max((request.tokens for request in model.requests), default=0),
         "window": model.window,
     }
-
-
-class _Pair:
-    """Two requests that follow each other."""
-
-    def __init__(self, first: Request, second: Request) -> None:
-        self.first, self.second = first, second
-        self.equal = len(os.path.commonprefix([first.text, second.text]))  # noqa: RUF071 (no paths)
-
-
-def _share(pairs: Sequence[_Pair]) -> str:
-    whole = sum(len(pair.second.text) for pair in pairs)
-    return f"{sum(pair.equal for pair in pairs) / max(1, whole):.1%}"
 
 
 def main() -> None:

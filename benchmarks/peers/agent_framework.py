@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
-from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
+from .base import Peer, Row, Terms, calls_of, result, spoken, text_of
 
 
-class AgentFramework:
+class AgentFramework(Peer):
     """`SummarizationStrategy` under `apply_compaction`.
 
     It counts rows, not tokens: its threshold is the number of rows that hold the trigger's tokens on average.
     By its defaults the summariser reads at most 8,000 tokens.
     """
 
-    packages: tuple[str, ...] = ("agent-framework-core",)
-    options: ClassVar[Mapping[str, Any]] = {}
+    packages = ("agent-framework-core",)
+    system_apart = False
 
     def __init__(self, terms: Terms) -> None:
-        self._af: Any = import_module("agent_framework")
-        self._overflow = import_module("agent_framework.exceptions").ChatClientInvalidRequestException
-        self._messages: list[Any] = []
-        self._terms = terms
+        super().__init__(terms)
+        self._af = import_module("agent_framework")
+        self.too_long = import_module("agent_framework.exceptions").ChatClientInvalidRequestException
         self._tokenizer = SimpleNamespace(count_tokens=terms.count)
         self._strategy = self._new()
 
@@ -42,22 +41,12 @@ class AgentFramework:
             **self.options,
         )
 
-    async def add(self, row: Row) -> None:
-        self._messages.append(self._there(row))
-
     async def view(self) -> list[Row]:
         shown = await self._af.apply_compaction(self._messages, strategy=self._strategy, tokenizer=self._tokenizer)
-        return [self._back(message) for message in shown]
+        return self._rows(shown)
 
-    def convert(self, rows: Sequence[Row]) -> list[Row]:
-        return [self._back(self._there(row)) for row in rows]
-
-    async def close(self) -> None:
-        pass
-
-    def _there(self, row: Row) -> Any:
-        content, text = self._af.Content, text_of(row)
-        extra = {"metadata": row["metadata"]} if "metadata" in row else {}
+    def _there(self, messages: list[Any], row: Row) -> None:
+        content, text, extra = self._af.Content, text_of(row), {}
         if row["role"] == "tool":
             extra["tool_name"] = row["name"]
             parts = [content.from_function_result(row["tool_call_id"], result=text)]
@@ -65,32 +54,27 @@ class AgentFramework:
             parts = [content.from_text(text)] if text or not calls_of(row) else []
             for call in calls_of(row):
                 parts.append(content.from_function_call(call["id"], call["tool"], arguments=call["arguments"]))
-        return self._af.Message(role=row["role"], contents=parts, additional_properties=extra)
+        messages.append(self._af.Message(role=row["role"], contents=parts, additional_properties=extra))
 
-    def _back(self, message: Any) -> Row:
-        extra = message.additional_properties
-        meta = extra.get("metadata")
+    def _back(self, message: Any) -> Sequence[Row]:
         told = [part for part in message.contents if part.type == "function_result"]
         if told:
-            return result(told[0].call_id, extra["tool_name"], told[0].result, meta)
+            return [result(told[0].call_id, message.additional_properties["tool_name"], told[0].result)]
         made = [part for part in message.contents if part.type == "function_call"]
         calls = [(part.call_id, part.name, part.arguments) for part in made]
         text = "\n".join(part.text for part in message.contents if part.type == "text")
-        return spoken(str(message.role), text, calls, meta)
+        return [spoken(str(message.role), text, calls)]
 
     def _client(self) -> Any:
-        af, terms, overflow = self._af, self._terms, self._overflow
+        af, ask = self._af, self._ask
 
         class Client:
             async def get_response(self, messages: list[Any], **kwargs: Any) -> Any:
                 shown = "\n\n".join(message.text for message in messages if message.role != "system")
                 instructions = "\n\n".join(message.text for message in messages if message.role == "system")
                 limit = (kwargs.get("options") or {}).get("max_tokens")
-                try:
-                    text = await terms.ask(shown, instructions, limit)
-                except DoesNotFit as error:
-                    raise overflow(str(error)) from error
-                return af.ChatResponse(messages=[af.Message(role="assistant", contents=[text])])
+                said = await ask(shown, instructions, limit)
+                return af.ChatResponse(messages=[af.Message(role="assistant", contents=[said])])
 
         return Client()
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from benchmarks.clock import LoopClock
 from benchmarks.sessions import assistant
@@ -56,46 +56,90 @@ class Terms:
         """Tokens of rows, counted the same way for all."""
         return sum(measure(row, self.count) for row in rows)
 
-    def is_system_prompt(self, row: Row) -> bool:
-        """True for a row that `system` holds already."""
-        return bool(row["role"] == "system" and text_of(row) in self.system)
 
-
-class Contestant(Protocol):
+class Contestant:
     """One context manager in the benchmark."""
 
-    packages: tuple[str, ...]
+    packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions belong beside its figures."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """Settings that differ from its defaults."""
 
     def __init__(self, terms: Terms) -> None:
         """Raises ImportError where the peer is not installed."""
+        self._terms = terms
 
     async def add(self, row: Row) -> None:
         """Append one row to the conversation."""
+        raise NotImplementedError
 
     async def view(self) -> list[Row]:
         """The rows of the next request. What the peer would raise into its host is raised here."""
+        raise NotImplementedError
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
-        """Rows to the peer's own messages and back; equal to `rows` when nothing is lost."""
+        """Rows to the peer's own messages and back, equal when nothing is lost; without the system prompt where that
+        stands elsewhere."""
+        return list(rows)
 
     async def close(self) -> None:
         """Let go of everything."""
 
 
+class Peer(Contestant):
+    """A library with messages of its own."""
+
+    system_apart = True
+    """The system prompt stands outside of the conversation."""
+    too_long: Callable[[str], Exception] = DoesNotFit
+    """What the library's own model clients raise where an input does not fit."""
+
+    def __init__(self, terms: Terms) -> None:
+        super().__init__(terms)
+        self._messages: list[Any] = []
+
+    async def add(self, row: Row) -> None:
+        self._append(self._messages, row)
+
+    def convert(self, rows: Sequence[Row]) -> list[Row]:
+        messages: list[Any] = []
+        for row in rows:
+            self._append(messages, row)
+        return self._rows(messages)
+
+    def _append(self, messages: list[Any], row: Row) -> None:
+        if not (self.system_apart and row["role"] == "system"):
+            self._there(messages, row)
+
+    def _rows(self, messages: Sequence[Any]) -> list[Row]:
+        return [row for message in messages for row in self._back(message)]
+
+    def _there(self, messages: list[Any], row: Row) -> None:
+        """Append a row as a message of the library, or to the last one."""
+        raise NotImplementedError
+
+    def _back(self, message: Any) -> Iterable[Row]:
+        """The rows of a message."""
+        raise NotImplementedError
+
+    async def _ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
+        try:
+            return await self._terms.ask(shown, instructions, max_output)
+        except DoesNotFit as error:
+            raise self.too_long(str(error)) from error
+
+
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def spoken(role: str, text: str, calls: Sequence[tuple[str, str, Any]] = (), meta: Any = None) -> Row:
+def spoken(role: str, text: str, calls: Sequence[tuple[str, str, Any]] = ()) -> Row:
     """A row as Amplifier's loops store it; calls are (id, name, arguments)."""
-    row = {**assistant(text, calls), "role": role}
-    return row if meta is None else {**row, "metadata": meta}
+    return {**assistant(text, calls), "role": role}
 
 
-def result(call_id: str, name: str, text: str, meta: Any = None) -> Row:
+def result(call_id: str, name: str, text: str) -> Row:
     """A tool row."""
-    row = {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}
-    return row if meta is None else {**row, "metadata": meta}
+    return {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}
 
 
 # --- peers that wait without `await` ------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from .base import Row, Terms, calls_of, result, run_blocking, spoken, text_of, wait_for
+from .base import Peer, Row, Terms, calls_of, result, run_blocking, spoken, text_of, wait_for
 
 
-class Hermes:
+class Hermes(Peer):
     """`ContextCompressor`, called as the agent's loop calls it before each model request and told what that used.
 
     The loop compresses at most three times for one request, also when the provider refuses it as too long, and stops
@@ -31,12 +31,11 @@ class Hermes:
     PAUSE = 2.0
     """Seconds that the loop sleeps before it sends a refused request again."""
 
-    packages: tuple[str, ...] = ("hermes-agent",)
+    packages = ("hermes-agent",)
 
     def __init__(self, terms: Terms) -> None:
+        super().__init__(terms)
         self._module = import_module("agent.context_compressor")
-        self._terms = terms
-        self._messages: list[Row] = []
         self._failed = 0
         made = self._module.ContextCompressor(
             "stand-in", config_context_length=terms.budget, quiet_mode=True, **self._options()
@@ -48,14 +47,10 @@ class Hermes:
     def _options(self) -> dict[str, Any]:
         return {}
 
-    async def add(self, row: Row) -> None:
-        if not self._terms.is_system_prompt(row):
-            self._messages.append(_there(row))
-
     async def view(self) -> list[Row]:
         if self._failed >= self.FAILURES:
             raise self._exceeded()
-        compressor, tokens = self._compressor, self._terms.size(self._rows())
+        compressor, tokens = self._compressor, self._terms.size(self._shown())
         clock = SimpleNamespace(monotonic=self._terms.clock.now, time=self._terms.clock.now)
         with patch.object(self._module, "call_llm", self._call), patch.object(self._module, "time", clock):
             for _ in range(self.ATTEMPTS):
@@ -63,7 +58,7 @@ class Hermes:
                 if not refused and not self._due(tokens):
                     break
                 self._messages = await run_blocking(compressor.compress, self._messages, current_tokens=tokens)
-                tokens = self._terms.size(self._rows())
+                tokens = self._terms.size(self._shown())
                 if compressor._last_compression_made_progress:
                     compressor.last_compression_rough_tokens = tokens
                     compressor.last_prompt_tokens = -1
@@ -78,7 +73,7 @@ class Hermes:
             raise self._exceeded()
         self._failed = 0
         compressor.update_from_response({"prompt_tokens": tokens})
-        return self._rows()
+        return self._shown()
 
     def _exceeded(self) -> Exception:
         return RuntimeError("Context length exceeded: cannot compress further")
@@ -91,29 +86,30 @@ class Hermes:
         deferred = compressor.should_defer_preflight_to_real_usage(tokens)
         return bool(not deferred and compressor.should_compress(tokens))
 
-    def _rows(self) -> list[Row]:
-        return [*self._terms.system_rows, *(self._back(message) for message in self._messages)]
+    def _shown(self) -> list[Row]:
+        return [*self._terms.system_rows, *self._rows(self._messages)]
 
     def _call(self, messages: Sequence[Row], max_tokens: int | None = None, **_: Any) -> Any:
         shown = "\n\n".join(message["content"] for message in messages)
         text = wait_for(self._terms.ask(shown, "", max_tokens))
         return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=text))])
 
-    def convert(self, rows: Sequence[Row]) -> list[Row]:
-        return [self._back(_there(row)) for row in rows]
+    def _there(self, messages: list[Any], row: Row) -> None:
+        message = {key: row[key] for key in ("role", "tool_call_id", "name") if key in row} | {"content": text_of(row)}
+        made = [(call["id"], call["tool"], json.dumps(call["arguments"], ensure_ascii=False)) for call in calls_of(row)]
+        if made:
+            message["tool_calls"] = [
+                {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+                for call_id, name, arguments in made
+            ]
+        messages.append(message)
 
-    async def close(self) -> None:
-        pass
-
-    def _back(self, message: Row) -> Row:
-        text, meta = message["content"], message.get("metadata")
-        if self._module.ContextCompressor._is_context_summary_content(text):
-            meta = None  # a summary that was merged into a row is no longer that row
+    def _back(self, message: Any) -> Sequence[Row]:
         if message["role"] == "tool":
-            return result(message["tool_call_id"], message["name"], text, meta)
+            return [result(message["tool_call_id"], message["name"], message["content"])]
         made = [(call["id"], call["function"]) for call in message.get("tool_calls", [])]
         calls = [(call_id, call["name"], json.loads(call["arguments"])) for call_id, call in made]
-        return spoken(message["role"], text, calls, meta)
+        return [spoken(message["role"], message["content"], calls)]
 
 
 class HermesTail(Hermes):
@@ -122,20 +118,3 @@ class HermesTail(Hermes):
     def _options(self) -> dict[str, Any]:
         ratio = self._terms.keep * self._terms.mean_row / self._terms.trigger_tokens
         return {"summary_target_ratio": ratio, "protect_last_n": self._terms.keep, "protect_first_n": 0}
-
-
-def _there(row: Row) -> Row:
-    extra = {"metadata": row["metadata"]} if "metadata" in row else {}
-    if row["role"] == "tool":
-        return {**{key: row[key] for key in ("role", "tool_call_id", "name", "content")}, **extra}
-    message: Row = {"role": row["role"], "content": text_of(row), **extra}
-    if calls_of(row):
-        message["tool_calls"] = [
-            {
-                "id": call["id"],
-                "type": "function",
-                "function": {"name": call["tool"], "arguments": json.dumps(call["arguments"], ensure_ascii=False)},
-            }
-            for call in calls_of(row)
-        ]
-    return message

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 from unittest.mock import patch
 
-from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
+from .base import Peer, Row, Terms, calls_of, result, spoken, text_of
 
 
-class LangChain:
+class LangChain(Peer):
     """`SummarizationMiddleware`, called as `create_agent` calls it before each model request, by its async path.
 
     The agent's state holds no system prompt, so the trigger is lowered by its length.
     """
 
-    packages: tuple[str, ...] = ("langchain", "langchain-core", "langgraph")
-    options: ClassVar[Mapping[str, Any]] = {}
+    packages = ("langchain", "langchain-core", "langgraph")
 
     def __init__(self, terms: Terms) -> None:
+        super().__init__(terms)
         self._lc = import_module("langchain_core.messages")
         self._add_messages = import_module("langgraph.graph.message").add_messages
-        self._terms = terms
+        self.too_long = import_module("langchain_core.exceptions").ContextOverflowError
         self._middleware = import_module("langchain.agents.middleware").SummarizationMiddleware(
-            model=_model(terms),
+            model=self._model(),
             trigger=("tokens", terms.trigger_tokens - terms.size(terms.system_rows)),
             keep=("messages", terms.keep),
-            token_counter=lambda messages: terms.size([self._back(message) for message in messages]),
+            token_counter=lambda messages: terms.size(self._rows(messages)),
             **self.options,
         )
         self._runtime = import_module("langgraph.runtime").Runtime()
-        self._messages: list[Any] = []
 
     async def add(self, row: Row) -> None:
-        if not self._terms.is_system_prompt(row):
-            self._messages = self._add_messages(self._messages, [self._there(row)])
+        made: list[Any] = []
+        self._append(made, row)
+        self._messages = self._add_messages(self._messages, made)
 
     async def view(self) -> list[Row]:
         # its retries sleep
@@ -44,58 +44,44 @@ class LangChain:
             update = await self._middleware.abefore_model({"messages": self._messages}, self._runtime)
         if update is not None:
             self._messages = self._add_messages(self._messages, update["messages"])
-        return [*self._terms.system_rows, *(self._back(message) for message in self._messages)]
+        return [*self._terms.system_rows, *self._rows(self._messages)]
 
-    def convert(self, rows: Sequence[Row]) -> list[Row]:
-        return [self._back(self._there(row)) for row in rows]
-
-    async def close(self) -> None:
-        pass
-
-    def _there(self, row: Row) -> Any:
-        text, extra = text_of(row), {"metadata": row["metadata"]} if "metadata" in row else {}
+    def _there(self, messages: list[Any], row: Row) -> None:
+        text = text_of(row)
         match row["role"]:
-            case "system":
-                return self._lc.SystemMessage(text, additional_kwargs=extra)
             case "user":
-                return self._lc.HumanMessage(text, additional_kwargs=extra)
+                made = self._lc.HumanMessage(text)
             case "tool":
-                told = {"tool_call_id": row["tool_call_id"], "name": row["name"]}
-                return self._lc.ToolMessage(text, additional_kwargs=extra, **told)
-        calls = [{"id": call["id"], "name": call["tool"], "args": call["arguments"]} for call in calls_of(row)]
-        return self._lc.AIMessage(text, tool_calls=calls, additional_kwargs=extra)
+                made = self._lc.ToolMessage(text, tool_call_id=row["tool_call_id"], name=row["name"])
+            case _:
+                calls = [{"id": call["id"], "name": call["tool"], "args": call["arguments"]} for call in calls_of(row)]
+                made = self._lc.AIMessage(text, tool_calls=calls)
+        messages.append(made)
 
-    def _back(self, message: Any) -> Row:
-        text, meta = message.text, message.additional_kwargs.get("metadata")
+    def _back(self, message: Any) -> Sequence[Row]:
         match message.type:
             case "tool":
-                return result(message.tool_call_id, message.name, text, meta)
+                return [result(message.tool_call_id, message.name, message.text)]
             case "ai":
                 calls = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
-                return spoken("assistant", text, calls, meta)
-        return spoken({"human": "user"}.get(message.type, message.type), text, meta=meta)
+                return [spoken("assistant", message.text, calls)]
+        return [spoken({"human": "user"}.get(message.type, message.type), message.text)]
 
+    def _model(self) -> Any:
+        messages, outputs = self._lc, import_module("langchain_core.outputs")
+        base: Any = import_module("langchain_core.language_models").BaseChatModel
+        ask = self._ask
 
-def _model(terms: Terms) -> Any:
-    messages, outputs = import_module("langchain_core.messages"), import_module("langchain_core.outputs")
-    overflow = import_module("langchain_core.exceptions").ContextOverflowError
-    base: Any = import_module("langchain_core.language_models").BaseChatModel
+        class Model(base):  # type: ignore[misc]
+            @property
+            def _llm_type(self) -> str:
+                return "stand-in"
 
-    class Model(base):  # type: ignore[misc]
-        @property
-        def _llm_type(self) -> str:
-            return "stand-in"
+            def _generate(self, *_: Any, **__: Any) -> Any:
+                raise NotImplementedError
 
-        def _generate(self, *_: Any, **__: Any) -> Any:
-            raise NotImplementedError
+            async def _agenerate(self, prompt: list[Any], *_: Any, **given: Any) -> Any:
+                said = await ask("\n\n".join(message.text for message in prompt), "", given.get("max_tokens"))
+                return outputs.ChatResult(generations=[outputs.ChatGeneration(message=messages.AIMessage(said))])
 
-        async def _agenerate(self, prompt: list[Any], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
-            del stop, run_manager
-            try:
-                shown = "\n\n".join(message.text for message in prompt)
-                said = await terms.ask(shown, "", kwargs.get("max_tokens"))
-            except DoesNotFit as error:
-                raise overflow(str(error)) from error
-            return outputs.ChatResult(generations=[outputs.ChatGeneration(message=messages.AIMessage(said))])
-
-    return Model()
+        return Model()

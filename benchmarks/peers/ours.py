@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
-
 from amplifier_core.llm_errors import ContextLengthError
 from amplifier_core.message_models import ChatRequest
 
@@ -12,18 +9,16 @@ from benchmarks.summarisers import MAX_OUTPUT
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 
-from .base import DoesNotFit, Row, Terms, text_of
+from .base import Contestant, DoesNotFit, Row, Terms, text_of
 
 
-class Ours:
+class Ours(Contestant):
     """This module, without a host. Its settings say when it compacts; the trigger of the terms is for the others."""
 
-    packages: tuple[str, ...] = ("amplifier-module-context-summarize", "amplifier-core")
-    options: ClassVar[Mapping[str, Any]] = {}
-    """Settings that differ from the defaults."""
+    packages = ("amplifier-module-context-summarize", "amplifier-core")
 
     def __init__(self, terms: Terms) -> None:
-        self._terms = terms
+        super().__init__(terms)
         self._provider = ScriptedProvider(
             then=self._answer, context_window=terms.budget + MAX_OUTPUT, max_output_tokens=MAX_OUTPUT
         )
@@ -37,9 +32,6 @@ class Ours:
 
     async def view(self) -> list[Row]:
         return await self.manager.get_messages_for_request(self._terms.budget, self._provider)
-
-    def convert(self, rows: Sequence[Row]) -> list[Row]:
-        return list(rows)
 
     async def close(self) -> None:
         await self.manager.close()

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from benchmarks.peers import Ours, Terms
+from benchmarks.peers import Contestant, Ours, Terms
 from benchmarks.prices import MODELS
 from benchmarks.run import play
 from benchmarks.scores import breaks, faults, waiting
@@ -27,17 +27,16 @@ def talk(rows: tuple[Row, ...] = TALK) -> Session:
     return Session(name="talk", rows=rows, budget=1_000)
 
 
-class Whole:
+class Whole(Contestant):
     """A contestant that shows everything; `fails` and `asks` say at which requests it does so."""
 
-    packages = ()
     fails: ClassVar[set[int]] = set()
     asks: ClassVar[set[int]] = set()
 
     def __init__(self, terms: Terms) -> None:
+        super().__init__(terms)
         self.rows: list[Row] = []
         self.requests = 0
-        self._terms = terms
 
     async def add(self, row: Row) -> None:
         self.rows.append(row)
@@ -49,12 +48,6 @@ class Whole:
         if self.requests in self.fails:
             raise RuntimeError("no view")
         return list(self.rows)
-
-    def convert(self, rows: tuple[Row, ...]) -> list[Row]:
-        return list(rows)
-
-    async def close(self) -> None:
-        pass
 
 
 def test_a_request_is_made_before_each_assistant_row_and_at_the_end() -> None:

@@ -1,0 +1,102 @@
+"""Draws the two pictures of docs/benchmarks.md, light and dark, from docs/benchmarks.json; it needs matplotlib."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+DOCS = Path(__file__).parents[1] / "docs"
+NAMES = {"Ours": "this module", "OursVerbatim": "its profile verbatim"}
+NAMES |= {"LangChainWhole": "LangChain", "Hermes": "Hermes", "StrandsMost": "Strands", "rows": "newest rows alone"}
+LINES = {"Ours": "-", "LangChainWhole": "--", "Hermes": "-.", "StrandsMost": ":"}
+KINDS = {"instruction": "Instructions", "request": "Requests", "file": "Files", "value": "Values"}
+WINDOWS = {"40k": "Window of 40,000 tokens", "200k": "Window of 200,000 tokens"}
+COLOURS = {
+    "light": {"paper": "#fcfcfb", "quiet": "#5b646e", "line": "#dfe2e5", "open": "#a9c8ea", "sealed": "#1c66b8"}
+    | {"Ours": "#1c66b8", "LangChainWhole": "#b3541e", "Hermes": "#2e7d4f", "StrandsMost": "#7a4fb5"},
+    "dark": {"paper": "#14171a", "quiet": "#9aa4ae", "line": "#2f363d", "open": "#35577c", "sealed": "#6cb0f5"}
+    | {"Ours": "#6cb0f5", "LangChainWhole": "#e8935c", "Hermes": "#6cc495", "StrandsMost": "#bb97ee"},
+}
+Figures = dict[str, Any]
+
+
+def style(colours: dict[str, str]) -> Any:
+    """Settings of matplotlib: texts stay texts, and the same figures give the same file."""
+    parts = {"text.color": "quiet", "axes.labelcolor": "quiet", "xtick.color": "quiet", "ytick.color": "quiet"}
+    parts |= {"axes.edgecolor": "line", "grid.color": "line", "axes.facecolor": "paper", "figure.facecolor": "paper"}
+    fixed: Figures = {"svg.fonttype": "none", "svg.hashsalt": "charts", "font.sans-serif": ["DejaVu Sans"]}
+    shape = {"axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False}
+    return fixed | shape | {name: colours[colour] for name, colour in parts.items()}
+
+
+def survival(lines: list[Figures], colours: dict[str, str]) -> Figure:
+    """By kind, the share that stands after each compaction: the mean of the seeds as a line, their range as a band."""
+    figure, axes = plt.subplots(1, len(KINDS), figsize=(9, 2.9), sharey=True, layout="constrained")
+    for axis, (kind, title) in zip(axes, KINDS.items(), strict=True):
+        for line in (one for one in lines if one.get("kind") == kind and one["contestant"] in LINES):
+            who = line["contestant"]
+            mean, low, high = zip(*line["curve"], strict=True)
+            times = range(1, len(mean) + 1)
+            axis.fill_between(times, low, high, color=colours[who], alpha=0.18, linewidth=0)
+            axis.plot(times, mean, LINES[who], color=colours[who], linewidth=2, label=NAMES[who])
+        axis.set(title=title, xlabel="compactions", xlim=(0.5, 10.5), ylim=(-0.02, 1.02), xticks=(1, 5, 10))
+    return _finish(figure, "y")
+
+
+def prospective(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
+    """By window and contestant, the share of what next calls need: a bar for each half of the data."""
+    figure, axes = plt.subplots(1, len(WINDOWS), figsize=(9, 3.5), sharey=True, layout="constrained")
+    for axis, (window, title) in zip(axes, WINDOWS.items(), strict=True):
+        for number, (half, lines) in enumerate(halves.items()):
+            wanted = [one for one in lines if (one.get("window"), one.get("summariser")) == (window, "extracts")]
+            _bars(axis, {one["contestant"]: one for one in wanted if one["events"]}, 0.4 * number, half, colours)
+        axis.set(title=title, xlim=(0, 1.08), ylim=(len(NAMES) - 0.3, -0.3))
+        axis.set_yticks([at + 0.2 for at in range(len(NAMES))], NAMES.values())
+    return _finish(figure, "x")
+
+
+def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours: dict[str, str]) -> None:
+    """One half of the data: a bar for each contestant with its control, and the newest rows of our view's size."""
+    if ours := told.get("Ours"):
+        told = told | {"rows": {"held": ours["tail"], "events": ours["events"]}}
+    for place, line in [(at + lower, told[who]) for at, who in enumerate(NAMES) if who in told]:
+        share, control = line["held"] / line["events"], line.get("control")
+        axis.barh(place, share, 0.36, color=colours[half], label=half)
+        if control is not None:
+            axis.plot(
+                control, place, "D", c=colours["paper"], mec=colours["quiet"], ms=5, label="control: not used again"
+            )
+        axis.text(max(share, control or 0) + 0.03, place, f"{share:.0%}".replace("%", " %"), fontsize=9, va="center")
+
+
+def _finish(figure: Figure, shares: Any) -> Figure:
+    """The axis that has shares, lines at its quarters, and one legend for all."""
+    for axis in figure.axes:
+        axis.set(**{f"{shares}ticks": (0, 0.25, 0.5, 0.75, 1)})
+        getattr(axis, f"{shares}axis").set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+        axis.tick_params(length=0)
+        axis.grid(axis=shares)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    told = dict(zip(labels, handles, strict=True))
+    figure.legend(told.values(), told.keys(), loc="outside upper center", ncols=len(told), handlelength=2.5)
+    return figure
+
+
+def main() -> None:
+    """Draw what the figures are there for."""
+    found = json.loads((DOCS / "benchmarks.json").read_text("utf-8"))
+    names = {"open": "prospective", "sealed": "prospective sealed"}
+    halves = {half: found[name]["figures"] for half, name in names.items() if name in found}
+    for scheme, colours in COLOURS.items():
+        with plt.rc_context(style(colours)):
+            curves = survival(found["survival"]["figures"], colours)
+            for name, figure in {"survival": curves, "prospective": prospective(halves, colours)}.items():
+                figure.savefig(DOCS / "images" / f"{name}-{scheme}.svg", metadata={"Date": None, "Creator": None})
+
+
+if __name__ == "__main__":
+    main()
