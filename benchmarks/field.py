@@ -17,7 +17,7 @@ from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import scores
 from benchmarks.sessions import Session, field, invoices, reader, recorded
-from benchmarks.summarisers import FAULTS, Extracting, Keeping, KeepingLess, Summariser
+from benchmarks.summarisers import FAULTS, Extracting, Keeping, KeepingLess, Naming, Summariser
 
 SESSIONS: Mapping[str, Callable[[], Session]] = {
     **{f"field-{size}k": partial(field, size * 1_000) for size in (8, 16, 40, 200)},
@@ -30,6 +30,7 @@ SUMMARISERS: Mapping[str, type[Summariser]] = {
     "keeps-95": Keeping,
     "keeps-80": KeepingLess,
     "extracts": Extracting,
+    "names": Naming,
     **FAULTS,
 }
 WHOLE = [

@@ -2,8 +2,11 @@
 
 Each identifier in a short argument of a call that was last shown in a row which no longer stands verbatim in the view
 is one event. It is held where it stands in the view that this request got. *Far* events are those that were last shown
-more than 18,000 tokens ago, the same ones for every contestant. The newest rows of the same size are what no summary at
-all would hold.
+more than 18,000 tokens ago, the same ones for every contestant. *Control* is what room does without selection: of the
+identifiers that were last shown in the same row, and that no later call names, the share that stands in the view.
+*Tail* is what the newest rows of the view's size hold, with no summary at all. *Written* are tokens that no row says.
+
+Pi recorded its own summaries at two cuts of a session. Events there are last shown before the first row that pi kept.
 """
 
 from __future__ import annotations
@@ -11,61 +14,80 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 from itertools import accumulate
+from statistics import fmean
 
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.peers import BEST, EVERYONE
 from benchmarks.prices import DOLLARS, dollars
-from benchmarks.real.coding import load_all
+from benchmarks.real.coding import Cut, cuts, load_all
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import newest, shown
 from benchmarks.sessions import Session
-from benchmarks.tokens import Row, calls_of, count, measure, said
-from benchmarks.words import NAME, PATH, identifiers, places
+from benchmarks.summarisers import Extracting
+from benchmarks.tokens import Row, arguments_of, calls_of, count, measure, said
+from benchmarks.words import identifiers, places
 
 FAR = 18_000
 """Tokens."""
 _SHORT = 300
 """Characters of an argument."""
-COLUMNS = (
-    *("summariser", "contestant", "sessions", "events", "held", "held by tail", "paths", "paths held", "names"),
-    *("names held", "far", "far held", *DOLLARS),
-)
+_LEAST = 0.6
+"""No contestant summarises in a session that is smaller than this share of the window."""
+WINDOWS = {"40k": 40_000, "200k": 200_000}
+COUNTED = ("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
+MEANS = ("control", "view", "written")
+COLUMNS = ("window", "summariser", "contestant", "sessions", "played", *COUNTED[:3], *MEANS, *COUNTED[3:])
 
 
 class Watch:
     """Looks at every request of a session and counts events."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, cuts: Sequence[Cut] = ()) -> None:
         self.found = Counter[str]()
-        self._rows = session.rows
-        self._texts = [said(row) for row in session.rows]
+        self.each: dict[str, list[float]] = {name: [] for name in MEANS}
+        """Of each event."""
+        self._rows, self._cuts = session.rows, cuts
+        self._texts = texts = [said(row) for row in session.rows]
+        self._showing = cache(lambda value: [at for at, text in enumerate(texts) if value in text])
         self._before = list(accumulate((measure(row, count) for row in session.rows), initial=0))
+        calls = ["\n".join(map(arguments_of, calls_of(row))) for row in session.rows]
+        self._named = cache(lambda value: max((at for at, text in enumerate(calls) if value in text), default=-1))
 
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
-        if fed == len(self._rows):
+        asked = _asked(self._rows[fed]) if fed < len(self._rows) else ()
+        used = {one: kind for text in asked for one, kind in identifiers(text).items()}
+        cut = next((cut for cut in reversed(self._cuts) if cut.at <= fed), None)
+        if not used or (self._cuts and not cut):
             return
-        used = {one: kind for text in _asked(self._rows[fed]) for one, kind in identifiers(text).items()}
-        verbatim = {said(row) for row in view}
-        text, tail = shown(view), ""
+        text, verbatim = shown(view), {said(row) for row in view}
         for value, kind in used.items():
-            at = next((at for at in range(fed - 1, -1, -1) if value in self._texts[at]), None)
-            if at is None:
+            at = self._last(value, fed)
+            if at < 0:
                 continue
             held = bool(places(text, value))
             if self._before[fed] - self._before[at] > FAR:
                 self.found.update({"far": 1, "far held": held})
-            if self._texts[at] not in verbatim:
-                size = sum(measure(row, count) for row in view)
-                tail = tail or shown(newest(self._rows[:fed], size)) or " "
-                self._add(kind, held)
-                self.found["held by tail"] += bool(places(tail, value))
+            if at < cut.kept if cut else self._texts[at] not in verbatim:
+                self.found.update({"events": 1, "held": held, f"{kind}s": 1, f"{kind}s held": held})
+                self._compare(fed, view, at, value)
 
-    def _add(self, kind: str, held: bool) -> None:
-        self.found.update({"events": 1, "held": held})
-        for name, title in ((PATH, "paths"), (NAME, "names")):
-            self.found.update({title: kind == name, f"{title} held": kind == name and held})
+    def _last(self, value: str, fed: int) -> int:
+        """The newest of the rows before the request that shows a value, or -1."""
+        return max((at for at in self._showing(value) if at < fed), default=-1)
+
+    def _compare(self, fed: int, view: Sequence[Row], at: int, value: str) -> None:
+        """What stands beside an event: the tail, sizes, and the control."""
+        size = sum(measure(row, count) for row in view)
+        self.found["tail"] += bool(places(shown(newest(self._rows[:fed], size)), value))
+        self.each["view"].append(size)
+        self.each["written"].append(sum(measure(row, count) for row in view if said(row) not in self._texts))
+        others = [one for one in identifiers(self._texts[at]) if self._last(one, fed) == at and self._named(one) < fed]
+        if others:
+            self.each["control"].append(fmean(bool(places(shown(view), one)) for one in others))
 
 
 def _asked(row: Row) -> Iterator[str]:
@@ -79,29 +101,65 @@ def _asked(row: Row) -> Iterator[str]:
             yield value
 
 
-def cell(number: int, summariser: str, contestant: str) -> Figures:
+def cell(number: int, window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
     """One contestant in one session."""
-    session = load_all()[number]
+    session = replace(load_all(sealed)[number], budget=WINDOWS[window])
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
-    found = {**watch.found, **dollars(result)}
-    return {"session": session.name, "summariser": summariser, "contestant": contestant, **found}
+    told = {"window": window, "summariser": summariser, "contestant": contestant}
+    return {**told, **watch.found, **watch.each, **dollars(result)}
 
 
-def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
-    """The sums over all sessions, then the cells that are missing."""
-    sessions = range(len(load_all()))
-    wanted = [(number, how, who) for how in summarisers for who in only for number in sessions]
-    sums: dict[tuple[str, str], Counter[str]] = {}
-    found = run_all(cell, wanted, jobs)
+def at_cuts(contestant: str, window: str) -> Figures:
+    """The same events for pi and for ours, in the session that pi summarised."""
+    session, made = cuts()
+    watch = Watch(session, made)
+    if contestant == "pi":
+        for fed in range(len(session.rows)):
+            for cut in [cut for cut in made if cut.at <= fed][-1:]:
+                watch(fed, [{"role": "user", "content": cut.summary}, *session.rows[cut.kept : fed]])
+    else:
+        play(EVERYONE[contestant], replace(session, budget=WINDOWS[window]), Extracting, look=watch)
+    return {"window": window, "summariser": "at pi's cuts", "contestant": contestant, **watch.found, **watch.each}
+
+
+def summed(found: Sequence[Figures], sessions: int) -> list[Figures]:
+    """The figures of each contestant over the sessions, then the missing ones."""
+    cells: dict[tuple[str, ...], list[Figures]] = {}
     for one in found:
         if "missing" not in one:
-            told = sums.setdefault((one["summariser"], one["contestant"]), Counter())
-            told.update({"sessions": 1, **{key: one[key] for key in COLUMNS[3:] if key in one}})
-    lines = [{"summariser": how, "contestant": who, **told} for (how, who), told in sums.items()]
+            cells.setdefault((one["window"], one["summariser"], one["contestant"]), []).append(one)
+    lines = []
+    for key, played in cells.items():
+        told = {**dict(zip(COLUMNS[:3], key, strict=True)), "sessions": sessions, "played": len(played)}
+        told |= {name: sum(one.get(name, 0) for one in played) for name in COUNTED}
+        each = {name: [value for one in played for value in one[name]] for name in MEANS}
+        lines.append({**told, **{name: fmean(values) for name, values in each.items() if values}})
     return [*lines, *(one for one in found if "missing" in one)]
 
 
+def measured(
+    windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
+) -> list[Figures]:
+    """The sums over all sessions, then pi's cuts."""
+    sizes = [sum(measure(row, count) for row in session.rows) for session in load_all(sealed)]
+    wanted = [
+        (number, window, how, who, sealed)
+        for window in windows
+        for how in summarisers
+        for who in only
+        for number, size in enumerate(sizes)
+        if size > _LEAST * WINDOWS[window]
+    ]
+    lines = summed(run_all(cell, wanted, jobs, sealed=sealed), len(sizes))
+    of_pi = [] if sealed else [("pi", "its own"), *(("Ours", window) for window in windows)]
+    return lines + summed(run_all(at_cuts, of_pi, jobs), 1)
+
+
 if __name__ == "__main__":
-    choices = {"summarisers": (SUMMARISERS, ["extracts"]), "only": (EVERYONE, FIRST)}
-    sys.exit(command("prospective", __doc__, choices, measured, COLUMNS))
+    choices = {
+        "windows": (WINDOWS, list(WINDOWS)),
+        "summarisers": (SUMMARISERS, ["extracts", "names"]),
+        "only": (EVERYONE, ["Ours", "OursVerbatim", *BEST]),
+    }
+    sys.exit(command("prospective", __doc__, choices, measured, COLUMNS, halves=True))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +24,6 @@ from benchmarks.sessions import Session
 from benchmarks.summarisers import MAX_OUTPUT, Call, Keeping, Summariser, seconds_of
 from benchmarks.tokens import Counting, Row, broken_pairs, count, measure, text_of
 
-_CONVERSIONS = 20
-"""Requests between two looks at what the adapter's conversion costs."""
 Look = Callable[[int, Sequence[Row]], None]
 """Is shown each request: rows that were fed before it, and its view."""
 
@@ -44,11 +43,9 @@ class Request:
     latency: float = 0.0
     """Seconds that the session's own model takes for its answer."""
     cpu: float = 0.0
-    """Seconds of the process for the request and for what goes on in the background while the model answers."""
-    cpu_feed: float = 0.0
-    """Seconds of the process for the rows since the request before."""
+    """Seconds of the process for the rows since the request before, the request, and work while the model answers."""
     cpu_counting: float = 0.0
-    """Seconds of these two that the contestant spent counting with the counter of the harness."""
+    """Seconds of these that the contestant spent counting with the counter of the harness."""
     broken: int = 0
     """Calls without their result, and results without their call."""
     lost: str = ""
@@ -94,12 +91,15 @@ class _Play:
         )
         self._made = made
         self._contestant = made(self._terms)
-        if self._contestant.convert(session.rows) not in (list(session.rows), spoken):
-            raise ValueError(f"the adapter of {made.__name__} does not convert the rows of {session.name} without loss")
-        self._spent = [0.0, 0.0]
-        """CPU of the request and of the rows before it."""
-        self._conversion = 0.0
+        started = time.process_time()
+        converted = self._contestant.convert(session.rows)
+        # There and back; a view is only brought back.
+        self._conversion = (time.process_time() - started) / 2 / max(1, len(converted))
         """CPU seconds that the adapter takes to bring one row back."""
+        if converted not in (list(session.rows), spoken):
+            raise ValueError(f"the adapter of {made.__name__} does not convert the rows of {session.name} without loss")
+        self._spent = 0.0
+        """CPU seconds of the contestant since the request before."""
         self._view: Sequence[Row] = ()
         self._view_sizes: list[int] = []
         self._requests: list[Request] = []
@@ -113,7 +113,7 @@ class _Play:
                     await self._request(fed, look)
                 if time.monotonic() - started > seconds:
                     break
-                with self._cpu_of(1):
+                with self._measured():
                     await self._contestant.add(dict(row))
                 fed += 1
             else:
@@ -133,18 +133,18 @@ class _Play:
         )
 
     @contextmanager
-    def _cpu_of(self, part: int) -> Iterator[None]:
-        """CPU seconds of a block, without those of the stand-in."""
+    def _measured(self) -> Iterator[None]:
+        """Adds the CPU seconds of a block, without those of the stand-in."""
         started = time.process_time() - self._summariser.cpu
         try:
             yield
         finally:
-            self._spent[part] += time.process_time() - self._summariser.cpu - started
+            self._spent += time.process_time() - self._summariser.cpu - started
 
     async def _request(self, fed: int, look: Look | None) -> None:
         began, counted = self._clock.now(), self._counting.cpu
         try:
-            with self._cpu_of(0):
+            with self._measured():
                 view = await self._contestant.view()
         except Exception as error:  # noqa: BLE001 (whatever reaches the host is what is counted)
             waited = self._clock.now() - began
@@ -155,10 +155,9 @@ class _Play:
             look(fed, view)
         tokens, cached = self._compared(view)
         latency = seconds_of(tokens, self._sizes[fed] if fed < len(self._sizes) else 0)
-        with self._cpu_of(0):
+        with self._measured():
             await self._clock.sleep(self._summariser.pace * latency)
-        cpu, cpu_feed = self._spent
-        self._spent = [0.0, 0.0]
+        cpu, self._spent = self._spent - self._conversion * len(view), 0.0
         self._requests.append(
             Request(
                 fed=fed,
@@ -166,8 +165,7 @@ class _Play:
                 cached=cached,
                 waited=waited,
                 latency=latency,
-                cpu=max(0.0, cpu - self._converting(view)),
-                cpu_feed=cpu_feed,
+                cpu=max(0.0, cpu),
                 cpu_counting=self._counting.cpu - counted,
                 broken=broken_pairs(view),
             )
@@ -182,26 +180,10 @@ class _Play:
             same += 1
         cached = sum(self._view_sizes[:same])
         if same < min(len(self._view), len(view)) and self._view[same]["role"] == view[same]["role"]:
-            cached += self._count(_common_start(text_of(self._view[same]), text_of(view[same])))
+            cached += self._count(os.path.commonprefix([text_of(self._view[same]), text_of(view[same])]))  # noqa: RUF071 (no paths)
         self._view_sizes = self._view_sizes[:same] + [measure(row, self._count) for row in view[same:]]
         self._view = list(view)
         return sum(self._view_sizes), cached
-
-    def _converting(self, view: Sequence[Row]) -> float:
-        """CPU seconds of the adapter's own work in a request, measured every now and then."""
-        if len(self._requests) % _CONVERSIONS == 0:
-            started = time.process_time()
-            self._contestant.convert(view)
-            # There and back; a view is only brought back.
-            self._conversion = (time.process_time() - started) / 2 / max(1, len(view))
-        return self._conversion * len(view)
-
-
-def _common_start(one: str, other: str) -> str:
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return one[:at]
-    return min(one, other, key=len)
 
 
 def play(

@@ -116,7 +116,7 @@ def waiting(result: Result) -> float:
 
 def cpu(result: Result) -> dict[str, float]:
     """Milliseconds of a request with the rows before it, and those of them that counting took."""
-    each = [1_000 * (one.cpu + one.cpu_feed) for one in result.requests if not one.lost] or [0.0]
+    each = [1_000 * one.cpu for one in result.requests if not one.lost] or [0.0]
     ordered = sorted(each)
     return {
         "cpu_mean": fmean(each),

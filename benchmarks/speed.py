@@ -33,24 +33,12 @@ _BEAT = 0.002
 """Seconds between two beats of the loop's heart."""
 
 
-class Heart:
-    """Beats in the event loop, and notes the longest time for which it could not."""
-
-    def __init__(self) -> None:
-        self.longest = 0.0
-        self._arm()
-
-    def _arm(self) -> None:
+async def beat(blocks: list[float]) -> None:
+    """Note the time of each beat for which the event loop could do nothing else."""
+    while True:
         due, used = time.perf_counter() + _BEAT, time.process_time()
-        self._beat = asyncio.get_running_loop().call_later(_BEAT, self._on_beat, due, used)
-
-    def _on_beat(self, due: float, used: float) -> None:
-        self.longest = max(self.longest, min(time.perf_counter() - due, time.process_time() - used))
-        self._arm()
-
-    def stop(self) -> None:
-        """Beat no more."""
-        self._beat.cancel()
+        await asyncio.sleep(_BEAT)
+        blocks.append(min(time.perf_counter() - due, time.process_time() - used))
 
 
 async def fed(given: list[Row], window: int, every: int) -> SummarizingContextManager:
@@ -77,14 +65,12 @@ def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
 
     async def main() -> Figures:
         await (await fed(rows(100), window, 1)).close()  # loads what is loaded once a process
-        given, words = (
-            rows(count),
-            "".join(f"line {at} of the log says nothing new\n" for at in range(characters // 38)),
-        )
+        words = "".join(f"line {at} of the log says nothing new\n" for at in range(characters // 38))
+        given, blocks = rows(count), list[float]()
         given.insert(1, {"role": "user", "content": words})
         gc.collect()
         gc.freeze()
-        heart = Heart()
+        beats = asyncio.create_task(beat(blocks))
         await asyncio.sleep(2 * _BEAT)
         if at_once:
             manager = SummarizingContextManager(config={"cache": "memory"})
@@ -93,10 +79,10 @@ def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
         else:
             manager = await fed(given, window, 1)
         await asyncio.sleep(2 * _BEAT)
-        heart.stop()
+        beats.cancel()
         await manager.close()
         name = f"block, {count:,} rows{' at once' if at_once else ''}, window {window // 1_000}k, ms"
-        return {"what": name, "value": 1_000 * heart.longest}
+        return {"what": name, "value": 1_000 * max(blocks)}
 
     return asyncio.run(main())
 
@@ -135,11 +121,13 @@ def startup(runs: int) -> Figures:
 def measured() -> list[Figures]:
     """Blocks, memory and imports, each in a process of its own, one after the other, and the trace."""
     blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
-    found = run_all(block, blocks, jobs=1)
-    found += [*run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
-    for what, one in trace.counted().items():
-        found += [{"what": f"{what}: {key}", "value": value} for key, value in one.items()]
-    return found
+    found = [*run_all(block, blocks, jobs=1), *run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
+    return found + lines({f"{what}: {key}": n for what, one in trace.counted().items() for key, n in one.items()})
+
+
+def lines(figures: Figures) -> list[Figures]:
+    """A line of the table for each."""
+    return [{"what": name, "value": value} for name, value in figures.items()]
 
 
 def requests(contestant: str) -> Figures:
@@ -147,18 +135,20 @@ def requests(contestant: str) -> Figures:
     return cpu(play(EVERYONE[contestant], field.SESSIONS["field-40k"](), cached=False))
 
 
-def ratio() -> Figures:
+def ratio() -> list[Figures]:
     """CPU of our requests over PydanticAI's: medians over runs that take turns."""
-    ours, peer = "Ours", "PydanticAI"
-    found = run_all(requests, [(name,) for name in (ours, peer) * REPEATS], jobs=1)
+    names = "Ours", "PydanticAI"
+    found = run_all(requests, [(name,) for name in names * REPEATS], jobs=1)
+    if any("missing" in one for one in found):
+        return found
+    told: Figures = {}
+    for who, runs in zip(names, (found[::2], found[1::2]), strict=True):
+        told |= {f"{who} {key}, ms": median(one[key] for one in runs) for key in runs[0]}
     pairs = list(zip(found[::2], found[1::2], strict=True))
-    told: Figures = {
-        who: {key: median(pair[at][key] for pair in pairs) for key in found[0]} for at, who in enumerate((ours, peer))
-    }
     for key in ("cpu_mean", "cpu_p50"):
         told[f"{key}_ratio"] = median(one[key] / other[key] for one, other in pairs)
     counting = (one["cpu_mean"] / (other["cpu_mean"] - other["cpu_counting"]) for one, other in pairs)
-    return {**told, "cpu_mean_ratio_without_its_counting": median(counting)}
+    return lines({**told, "cpu_mean_ratio_without_its_counting": median(counting)})
 
 
 def main() -> int:
@@ -167,11 +157,9 @@ def main() -> int:
     parser.add_argument("--ratio", action="store_true", help="CPU beside PydanticAI's")
     parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, merged into this JSON")
     given = parser.parse_args()
-    if given.ratio:
-        found = [{"what": name, "value": value} for name, value in ratio().items() if isinstance(value, float)]
-    else:
+    if not given.ratio:
         print(table(run_all(field.cell, [("field-40k", "keeps-95", "Ours")]), field.COLUMNS), "\n")
-        found = measured()
+    found = ratio() if given.ratio else measured()
     print(table(found, ("what", "value")))
     save(given.save, "speed ratio" if given.ratio else "speed", found)
     return int(any("missing" in one for one in found))

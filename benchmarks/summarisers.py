@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
-from benchmarks.words import telling_words, words
+from benchmarks.words import identifiers, telling_words, words
 
 # A contestant's adapter may replace `asyncio.sleep` while it runs.
 _sleep = asyncio.sleep
@@ -162,12 +162,7 @@ class Extracting(Summariser):
     def text(self, shown: str, room: int) -> str:
         parts = [part.strip() for part in self._end.split(_SPACES.sub(" ", shown))]
         parts = [part for part in parts if len(part) > 20 and not part.startswith(("#", "==="))]
-        telling = [telling_words(part) for part in parts]
-        frequency = Counter(word for found in telling for word in found)
-        weights = [
-            sum(frequency[word] for word in found) / (len(words(part)) + 8)
-            for part, found in zip(parts, telling, strict=True)
-        ]
+        weights = self._weights(parts)
         chosen: list[int] = []
         for at in sorted(range(len(parts)), key=lambda at: weights[at], reverse=True):
             size = self.count(parts[at]) + 1
@@ -175,6 +170,21 @@ class Extracting(Summariser):
                 chosen.append(at)
                 room -= size
         return "\n".join(parts[at] for at in sorted(chosen)) or shown[:200]
+
+    def _weights(self, parts: Sequence[str]) -> list[float]:
+        telling = [telling_words(part) for part in parts]
+        frequency = Counter(word for found in telling for word in found)
+        lengths = [len(words(part)) + 8 for part in parts]
+        return [sum(frequency[word] for word in found) / length for found, length in zip(telling, lengths, strict=True)]
+
+
+class Naming(Extracting):
+    """Writes the lines that name most identifiers, in their order."""
+
+    _end = re.compile(r"\n+")
+
+    def _weights(self, parts: Sequence[str]) -> list[float]:
+        return [float(len(identifiers(part))) for part in parts]
 
 
 class Down(Summariser):

@@ -7,7 +7,7 @@ import functools
 import json
 import lzma
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,17 +88,12 @@ def measure(row: Row, counted: Count) -> int:
 
 def broken_pairs(rows: Sequence[Row]) -> int:
     """Calls without their result, and results without their call; calls at the very end may be open."""
-    return sum(1 for _ in _broken(rows))
-
-
-def _broken(rows: Sequence[Row]) -> Iterator[str]:
-    waiting: list[str] = []
+    broken, waiting = 0, set[str]()
     for row in rows:
         if row["role"] == "tool":
-            if row["tool_call_id"] in waiting:
-                waiting.remove(row["tool_call_id"])
-            else:
-                yield row["tool_call_id"]
-            continue
-        yield from waiting
-        waiting = [call["id"] for call in calls_of(row)]
+            broken += row["tool_call_id"] not in waiting
+            waiting.discard(row["tool_call_id"])
+        else:
+            broken += len(waiting)
+            waiting = {call["id"] for call in calls_of(row)}
+    return broken

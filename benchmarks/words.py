@@ -66,9 +66,10 @@ def gold_values(answer: str, sources: Iterable[str]) -> tuple[str, ...]:
 
 def places(text: str, value: str) -> list[int]:
     """Where a value stands in a text, not as a part of a longer word or number."""
-    if value not in text:  # far faster than the pattern, which begins with no letter
+    if value not in text:  # far faster than the pattern, and that is faster where it begins with the value
         return []
-    return [match.start() for match in re.finditer(rf"(?<![\w.]){re.escape(value)}(?!\w)", text)]
+    told = re.escape(value)
+    return [match.start() for match in re.finditer(rf"{told}(?<![\w.]{told})(?!\w)", text)]
 
 
 def is_near(text: str, value: str, asked: Set[str]) -> bool:

@@ -25,6 +25,7 @@ def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant
 OURS: tuple[type[Contestant], ...] = (
     Ours,
     variant("OursFrugal", Ours, profile="frugal"),
+    variant("OursVerbatim", Ours, profile="verbatim"),
 )
 PEERS: tuple[type[Contestant], ...] = (
     LangChain,
@@ -48,7 +49,9 @@ SWEPT: tuple[type[Contestant], ...] = tuple(
 """This module with other thresholds: a share of the budget, or a share and a bound in tokens."""
 FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 """Who plays real sessions: this module, and the libraries that hold most there."""
+BEST = ("LangChainWhole", "Hermes", "StrandsMost")
+"""The three libraries that hold most of what later calls of coding sessions need, each by its best variant."""
 EVERYONE = {one.__name__: one for one in (*OURS, *PEERS, *SWEPT)}
 """All that can be measured by name."""
 
-__all__ = ["EVERYONE", "FIRST", "OURS", "PEERS", "SWEPT", "Contestant", "Ours", "Terms", "variant"]
+__all__ = ["BEST", "EVERYONE", "FIRST", "OURS", "PEERS", "SWEPT", "Contestant", "Ours", "Terms", "variant"]

@@ -10,10 +10,11 @@ import pytest
 
 from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
+from benchmarks.real.coding import Cut
 from benchmarks.report import run_all, save, table
 from benchmarks.scores import asked, ids, newest
 from benchmarks.sessions import Question, Session, assistant, called, plant
-from benchmarks.summarisers import Extracting, Keeping
+from benchmarks.summarisers import Extracting, Keeping, Naming
 from benchmarks.tokens import Counting, broken_pairs, count, measure, text_of
 from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
 
@@ -47,6 +48,8 @@ def test_the_stand_in_keeps_facts_within_the_length_that_is_asked_for() -> None:
 def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None:
     shown = "The refund of Newark was paid. A refund to Newark is a refund. Nobody knows why cats sleep so long. " * 3
     assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
+    named = "The refund is paid, as was said.\nSee src/pay.py and run_all for it.\n" * 9
+    assert "refund" not in written(Naming(count, 10_000), named, max_output=12)
 
 
 def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
@@ -94,17 +97,21 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
 
 def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_stands() -> None:
     rows = (
-        {"role": "user", "content": "The build script is tools/make_all.py, as agreed."},
+        {"role": "user", "content": "The build script is tools/make_all.py, not docs/old.md, as agreed."},
         *SAID,
         *called(7, "bash", {"command": "python tools/make_all.py"}, "done"),
     )
-    for view, held in ((SAID, 0), ([{"role": "user", "content": "Summary: tools/make_all.py"}, *SAID], 1)):
+    for text, held, control in (("None", 0, 0), ("See tools/make_all.py", 1, 0), ("See docs/old.md", 0, 1)):
         watch = Watch(Session(name="s", rows=rows))
-        watch(len(rows) - 2, view)
+        watch(len(rows) - 2, [{"role": "user", "content": text}, *SAID])
         assert (watch.found["events"], watch.found["held"], watch.found["paths held"]) == (1, held, held)
+        assert (watch.each["control"], watch.each["written"]) == ([control], [3 + count(text)])
     watch = Watch(Session(name="s", rows=rows))
     watch(len(rows) - 2, rows[:-2])
     assert watch.found["events"] == 0
+    watch = Watch(Session(name="s", rows=rows), [Cut(at=5, kept=1, summary="")])
+    watch(len(rows) - 2, rows[:-2])
+    assert watch.found["events"] == 1
 
 
 def cell(number: int) -> dict[str, int]:

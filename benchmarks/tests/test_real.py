@@ -30,14 +30,17 @@ def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.M
     done = {"role": "toolResult", "toolCallId": "a", "toolName": "read", "content": [{"type": "text", "text": "x"}]}
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": said}, done]
     (tmp_path / "pi-mono").mkdir()
-    lines = [json.dumps({"type": "message", "message": one}) for one in messages]
-    (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join([json.dumps({"type": "session"}), *lines]))
+    told = [{"type": "session"}, *({"type": "message", "message": one} for one in messages)]
+    told += [{"type": "compaction", "firstKeptEntryIndex": 2, "summary": "x was read"}]
+    (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join(map(json.dumps, told)))
     pin(monkeypatch, "pi-mono", open={"s.jsonl": ""})
     pin(monkeypatch, "specstory")
     (session,) = coding.load_all(data=tmp_path)
     assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
     assert broken_pairs(session.rows) == 0
     assert row_of(done) == session.rows[2]
+    monkeypatch.setattr(coding, "COMPACTED", "s.jsonl")
+    assert coding.cuts(tmp_path) == (session, [coding.Cut(at=3, kept=1, summary="x was read")])
 
 
 HISTORY = """<!-- Claude Code Session {id}-2330 (2026) -->
