@@ -1,0 +1,139 @@
+"""`python -m benchmarks.survival`: what still stands in the view after one, five and ten compactions in a row.
+
+Items of four kinds are set by a seed into the first part of the recorded desk, before anybody compacts. A compaction is
+a request whose view does not continue the one before and holds fewer tokens. Each share is the mean of the seeds, with
+the lowest and the highest. The extractive summariser knows nothing of the items: a model would keep more instructions
+and requests in its prose. *Session* are the tokens before the last compaction, *view* those after each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.report import Figures, command, run_all
+from benchmarks.run import play
+from benchmarks.scores import shown
+from benchmarks.sessions import Session, called, recorded
+from benchmarks.summarisers import Extracting
+from benchmarks.tokens import Row, count, measure, said
+from benchmarks.words import instruction_kept, is_near, places, telling_words
+
+_TIMES, _EACH = 10, 12
+"""Compactions in a row, and items of a kind."""
+_FIRST_PART = 150
+"""Rows of the desk, some 16,000 tokens: nobody compacts before 25,000."""
+SEEDS = ("0", "1", "2")
+COLUMNS = ("contestant", "kind", "items", "after 1", "after 5", "after 10", "session", "view")
+ITEMS = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
+"""A kind and a text each, in which every # becomes a digit; behind a value's words stands the value."""
+KINDS = ("instruction", "request", "file", "value")
+Item = tuple[str, str, str]
+"""Its kind, its text, and the value that the text speaks of."""
+
+
+class Enough(Exception):
+    """Ends a session."""
+
+
+def stands(item: Item, view: str) -> bool:
+    """True where an item stands in the text of a view."""
+    kind, text, value = item
+    if kind == "file":
+        return bool(places(view, text))
+    return is_near(view, value, telling_words(text)) if value else instruction_kept(view, telling_words(text))
+
+
+def planted(seed: int, copies: int = 3) -> tuple[Session, list[Item]]:
+    """The desk with items in its first part: in what user and assistant say, in calls and in their results."""
+    chance = random.Random(seed)
+    rows = recorded(copies)
+    prose = [at for at in range(_FIRST_PART) if isinstance(rows[at]["content"], str)]
+    spots = {role: [at for at in prose if rows[at]["role"] == role] for role in ("user", "assistant")}
+    lines = [line for kind in KINDS for line in chance.sample([one for one in ITEMS if one.startswith(kind)], _EACH)]
+    items, after = [], dict[int, list[Row]]()
+    for number, line in enumerate(lines):
+        kind, _, told = re.sub("#", lambda _: str(chance.randint(1, 9)), line).partition(": ")
+        text, _, value = told.partition(" = ")
+        items.append((kind, text, value))
+        if kind == "file" or (value and number % 2):
+            after.setdefault(chance.choice(spots["user"]), []).extend(_call(90_000 + number, text, value))
+            continue
+        at = chance.choice(spots["assistant" if value else "user"])
+        words = f"The {text} is {value}." if value else text
+        rows[at] = {**rows[at], "content": " ".join(chance.sample([rows[at]["content"], words], 2))}
+    whole = tuple(new for at, row in enumerate(rows) for new in (row, *after.get(at, ())))
+    return Session(name=f"survival-{seed}", rows=whole), items
+
+
+def _call(number: int, text: str, value: str) -> list[Row]:
+    if value:
+        record = {"about": text, "status": "confirmed", "value": value, "source": "register"}
+        return called(number, "find_record", {"query": text}, json.dumps(record))
+    if number % 2:
+        return called(number, "edit_file", {"path": text, "old": "draft", "new": "final"}, "1 place changed.")
+    return called(number, "write_file", {"path": text, "content": "To be filled."}, f"{text} is written.")
+
+
+class Watch:
+    """Finds the first ten compactions of a session, and what share of each kind stands after each of them."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.kept: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        self.sizes: list[int] = []
+        self.fed, self._items = 0, items
+        self._before: list[Row] = []
+
+    def __call__(self, fed: int, view: Sequence[Row]) -> None:
+        before, self._before = self._before, list(view)
+        continued = [said(row) for row in view[: len(before)]] == [said(row) for row in before]
+        size = sum(measure(row, count) for row in view)
+        if continued or size >= sum(measure(row, count) for row in before):
+            return
+        text = shown(view)
+        for kind, shares in self.kept.items():
+            shares.append(fmean(stands(item, text) for item in self._items if item[0] == kind))
+        self.sizes, self.fed = [*self.sizes, size], fed
+        if len(self.sizes) == _TIMES:
+            raise Enough
+
+
+def cell(contestant: str, seed: str) -> Figures:
+    """One contestant in one session."""
+    session, items = planted(int(seed))
+    watch = Watch(items)
+    with suppress(Enough):
+        play(EVERYONE[contestant], session, Extracting, look=watch)
+    if len(watch.sizes) < _TIMES:
+        raise ValueError(f"made {len(watch.sizes)} compactions only")
+    read = sum(measure(row, count) for row in session.rows[: watch.fed])
+    return {"contestant": contestant, "kept": watch.kept, "session": read, "view": fmean(watch.sizes)}
+
+
+def measured(only: Sequence[str], seeds: Sequence[str], jobs: int) -> list[Figures]:
+    """A line for each contestant and kind, then the cells that are missing."""
+    found = run_all(cell, [(who, seed) for who in only for seed in seeds], jobs)
+    by_name = {who: [one for one in found if one.get("contestant") == who] for who in only}
+    lines = [_line(cells, kind) for cells in by_name.values() if cells for kind in KINDS]
+    return [*lines, *(one for one in found if "missing" in one)]
+
+
+def _line(cells: Sequence[Figures], kind: str) -> Figures:
+    shares = zip(*(one["kept"][kind] for one in cells), strict=True)
+    curve = [(fmean(some), min(some), max(some)) for some in shares]
+    told = {f"after {at}": "{:.0%} ({:.0%} to {:.0%})".format(*curve[at - 1]) for at in (1, 5, _TIMES)}
+    sizes = {key: fmean(one[key] for one in cells) for key in ("session", "view")}
+    who = {"contestant": cells[0]["contestant"], "kind": kind, "items": _EACH * len(cells)}
+    return {**who, **told, **sizes, "curve": curve}
+
+
+if __name__ == "__main__":
+    choices = {"only": (EVERYONE, FIRST), "seeds": (SEEDS, SEEDS)}
+    sys.exit(command("survival", __doc__, choices, measured, COLUMNS))
