@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import field
-from benchmarks.peers import SWEPT
+from benchmarks.peers import OURS, SWEPT
 from benchmarks.prices import DOLLARS
 from benchmarks.report import command
 
@@ -26,7 +26,7 @@ COLUMNS = (
 )
 
 if __name__ == "__main__":
-    names = ["Ours", *(one.__name__ for one in SWEPT)]
+    names = [one.__name__ for one in (*OURS, *SWEPT)]
     choices = {
         "sessions": (field.SESSIONS, ["field-16k", "field-40k", "field-200k", "file-reader"]),
         "summarisers": (field.SUMMARISERS, ["keeps-95"]),
