@@ -57,11 +57,10 @@ class Summariser:
     Args:
         count: tokens of a text.
         window: tokens of input and answer together.
-        pace: real or virtual seconds for each second of latency.
     """
 
-    def __init__(self, count: Count, window: int, pace: float = 1.0) -> None:
-        self.count, self.window, self.pace = count, window, pace
+    def __init__(self, count: Count, window: int) -> None:
+        self.count, self.window = count, window
         self.calls: list[Call] = []
         self.cpu = 0.0
         """Seconds of CPU that the stand-in itself has used."""
@@ -77,7 +76,7 @@ class Summariser:
             text = self._written(shown, instructions, max_output)
         finally:
             self.cpu += time.process_time() - started
-        await _sleep(self.pace * seconds_of(self.calls[-1].read, self.calls[-1].wrote))
+        await _sleep(seconds_of(self.calls[-1].read, self.calls[-1].wrote))
         return text
 
     def text(self, shown: str, room: int) -> str:
