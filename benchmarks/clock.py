@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 _sleep = asyncio.sleep
@@ -21,6 +21,10 @@ class LoopClock:
     async def sleep(self, seconds: float, result: Any = None) -> Any:
         """`asyncio.sleep`, also while a contestant has that replaced."""
         return await _sleep(seconds, result)
+
+    def pass_time(self, seconds: float) -> None:
+        """Put virtual time forward, for whoever cannot await."""
+        cast(VirtualLoop, asyncio.get_running_loop()).pass_time(seconds)
 
 
 class _Jump(selectors.DefaultSelector):

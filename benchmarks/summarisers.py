@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import itertools
 import re
@@ -10,15 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from benchmarks.clock import VirtualLoop
+from benchmarks.clock import LoopClock
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
 from benchmarks.words import identifiers, telling_words, words
 
-# A contestant's adapter may replace `asyncio.sleep` while it runs.
-_sleep = asyncio.sleep
 MAX_OUTPUT = 4_000
 """Tokens of the longest answer, unless less is asked for; a window is so much larger than the budget of a request."""
 _SHARE = 1 / 6
@@ -74,13 +71,13 @@ class Summariser:
             DoesNotFit: input and answer are longer than its window.
         """
         text, seconds = self._answered(shown, instructions, max_output)
-        await _sleep(seconds)
+        await LoopClock().sleep(seconds)
         return text
 
     def ask_blocking(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
         """The same for a contestant that cannot await, in virtual time: it passes, and nothing else is done."""
         text, seconds = self._answered(shown, instructions, max_output)
-        cast(VirtualLoop, asyncio.get_running_loop()).pass_time(seconds)
+        LoopClock().pass_time(seconds)
         return text
 
     def _answered(self, *asked: Any) -> tuple[str, float]:

