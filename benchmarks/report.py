@@ -111,7 +111,12 @@ def command(
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=about)
     for option, (known, default) in choices.items():
-        told = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": ", ".join(known)}
+        told = {
+            "choices": list(known),
+            "default": list(default),
+            "metavar": "NAME",
+            "help": ", ".join(known).replace("%", "%%"),
+        }
         parser.add_argument(f"--{option}", nargs="+", **told)
     if halves:
         parser.add_argument("--sealed", action="store_true", help="play the sealed half: tells sums alone")

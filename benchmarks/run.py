@@ -74,15 +74,17 @@ class Result:
 class _Play:
     """One session under way."""
 
-    def __init__(self, made: type[Contestant], session: Session, summariser: Summariser, *, cached: bool) -> None:
-        self._session, self._summariser = session, summariser
+    def __init__(
+        self, made: type[Contestant], session: Session, summariser: Summariser, *, cached: bool, real_time: bool
+    ) -> None:
+        self._session, self._summariser, self._real_time = session, summariser, real_time
         self._count = functools.lru_cache(maxsize=200_000)(count)
         self._sizes = [measure(row, self._count) for row in session.rows]
         self._counting = Counting(cached=cached)
         self._clock = LoopClock()
         spoken = [row for row in session.rows if row["role"] != "system"]
         self._terms = Terms(
-            ask=summariser.ask,
+            summariser=summariser,
             count=self._counting,
             budget=session.budget,
             system="\n\n".join(text_of(row) for row in session.rows if row["role"] == "system"),
@@ -156,7 +158,7 @@ class _Play:
         tokens, cached = self._compared(view)
         latency = seconds_of(tokens, self._sizes[fed] if fed < len(self._sizes) else 0)
         with self._measured():
-            await self._clock.sleep(self._summariser.pace * latency)
+            await self._clock.sleep(0 if self._real_time else latency)
         cpu, self._spent = self._spent - self._conversion * len(view), 0.0
         self._requests.append(
             Request(
@@ -193,7 +195,7 @@ def play(
     *,
     look: Look | None = None,
     cached: bool = True,
-    pace: float | None = None,
+    real_time: bool = False,
     minutes: float = 60.0,
 ) -> Result:
     """Play a session to a contestant.
@@ -201,7 +203,8 @@ def play(
     Args:
         look: is shown every request.
         cached: the contestant's counter has a cache; without, its CPU holds all of its counting.
-        pace: real seconds for each second of latency; None plays in virtual time, in which own work takes none.
+        real_time: the summariser takes its own, and the session's own model answers at once; without, time is
+            virtual, and a contestant's own work takes none.
         minutes: real ones, after which the session ends early.
 
     Raises:
@@ -211,7 +214,8 @@ def play(
 
     async def main() -> Result:
         counted = functools.lru_cache(maxsize=200_000)(count)
-        answers = summariser(counted, session.budget + MAX_OUTPUT, 1.0 if pace is None else pace)
-        return await _Play(contestant, session, answers, cached=cached).run(look, 60 * minutes)
+        answers = summariser(counted, session.budget + MAX_OUTPUT)
+        under_way = _Play(contestant, session, answers, cached=cached, real_time=real_time)
+        return await under_way.run(look, 60 * minutes)
 
-    return run_virtually(main()) if pace is None else asyncio.run(main())
+    return asyncio.run(main()) if real_time else run_virtually(main())

@@ -13,12 +13,16 @@ import asyncio
 import gc
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from pathlib import Path
 from statistics import median
+from types import CodeType, FrameType
+from typing import Any
 
-from benchmarks import field, trace
+import context_summarize
+from benchmarks import field
 from benchmarks.peers import EVERYONE
 from benchmarks.report import Figures, run_all, save, table
 from benchmarks.run import play
@@ -118,16 +122,48 @@ def startup(runs: int) -> Figures:
     return {"what": "import of the package, ms", "value": 1_000 * min(found)}
 
 
+async def traced(what: str, manager: SummarizingContextManager, provider: ScriptedProvider) -> list[Figures]:
+    """Distinct functions and files of one request; comprehensions and lambdas belong to the function around them."""
+    found, package = set[CodeType](), str(Path(context_summarize.__file__).parent)
+
+    def called(frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package) and not code.co_name.startswith("<"):
+            found.add(code)
+
+    threading.setprofile(called)
+    sys.setprofile(called)
+    try:
+        await manager.get_messages_for_request(provider=provider)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    files = {code.co_filename for code in found}
+    return [{"what": f"{what}: functions", "value": len(found)}, {"what": f"{what}: files", "value": len(files)}]
+
+
+async def counted() -> list[Figures]:
+    """Functions and files of the package that run in a quiet request and in a compaction."""
+    provider = ScriptedProvider(context_window=40_000)
+    manager = SummarizingContextManager(config={"cache": "memory", "prefetch": False})
+    given, found = iter(recorded()), list[Figures]()
+    while len(found) < 4:
+        await manager.add_message(next(given))
+        if await manager.should_compact():
+            found += await traced("first compaction", manager, provider)
+        elif not found and await manager.get_token_count() > 8_000:
+            await manager.get_messages_for_request(provider=provider)
+            await manager.add_message(next(given))
+            found += await traced("quiet request", manager, provider)
+    await manager.close()
+    return found
+
+
 def measured() -> list[Figures]:
     """Blocks, memory and imports, each in a process of its own, one after the other, and the trace."""
     blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
     found = [*run_all(block, blocks, jobs=1), *run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
-    return found + lines({f"{what}: {key}": n for what, one in trace.counted().items() for key, n in one.items()})
-
-
-def lines(figures: Figures) -> list[Figures]:
-    """A line of the table for each."""
-    return [{"what": name, "value": value} for name, value in figures.items()]
+    return found + asyncio.run(counted())
 
 
 def requests(contestant: str) -> Figures:
@@ -148,7 +184,8 @@ def ratio() -> list[Figures]:
     for key in ("cpu_mean", "cpu_p50"):
         told[f"{key}_ratio"] = median(one[key] / other[key] for one, other in pairs)
     counting = (one["cpu_mean"] / (other["cpu_mean"] - other["cpu_counting"]) for one, other in pairs)
-    return lines({**told, "cpu_mean_ratio_without_its_counting": median(counting)})
+    told["cpu_mean_ratio_without_its_counting"] = median(counting)
+    return [{"what": name, "value": value} for name, value in told.items()]
 
 
 def main() -> int:

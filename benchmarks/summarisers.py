@@ -10,7 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
+from benchmarks.clock import VirtualLoop
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
 from benchmarks.words import identifiers, telling_words, words
@@ -57,11 +59,10 @@ class Summariser:
     Args:
         count: tokens of a text.
         window: tokens of input and answer together.
-        pace: real or virtual seconds for each second of latency.
     """
 
-    def __init__(self, count: Count, window: int, pace: float = 1.0) -> None:
-        self.count, self.window, self.pace = count, window, pace
+    def __init__(self, count: Count, window: int) -> None:
+        self.count, self.window = count, window
         self.calls: list[Call] = []
         self.cpu = 0.0
         """Seconds of CPU that the stand-in itself has used."""
@@ -72,13 +73,24 @@ class Summariser:
         Raises:
             DoesNotFit: input and answer are longer than its window.
         """
+        text, seconds = self._answered(shown, instructions, max_output)
+        await _sleep(seconds)
+        return text
+
+    def ask_blocking(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
+        """The same for a contestant that cannot await, in virtual time: it passes, and nothing else is done."""
+        text, seconds = self._answered(shown, instructions, max_output)
+        cast(VirtualLoop, asyncio.get_running_loop()).pass_time(seconds)
+        return text
+
+    def _answered(self, *asked: Any) -> tuple[str, float]:
+        """The answer, and its latency."""
         started = time.process_time()
         try:
-            text = self._written(shown, instructions, max_output)
+            text = self._written(*asked)
         finally:
             self.cpu += time.process_time() - started
-        await _sleep(self.pace * seconds_of(self.calls[-1].read, self.calls[-1].wrote))
-        return text
+        return text, seconds_of(self.calls[-1].read, self.calls[-1].wrote)
 
     def text(self, shown: str, room: int) -> str:
         """A summary of `room` tokens at most."""

@@ -2,7 +2,7 @@
 
 Items of four kinds are set by a seed into the first part of the recorded desk, before anybody compacts. A compaction is
 a request whose view does not continue the one before and holds fewer tokens. Each share is the mean of the seeds, with
-the lowest and the highest. The extractive summariser knows nothing of the items: a model would keep more instructions
+the lowest and the highest. The extractive summarisers know nothing of the items: a model would keep more instructions
 and requests in its prose. *Session* are the tokens before the last compaction, *view* those after each of them.
 """
 
@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.peers import EVERYONE, FIRST
+from benchmarks.field import SUMMARISERS
+from benchmarks.peers import BEST, EVERYONE
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import shown
 from benchmarks.sessions import Session, called, recorded
-from benchmarks.summarisers import Extracting
 from benchmarks.tokens import Row, count, measure, said
 from benchmarks.words import instruction_kept, is_near, places, telling_words
 
@@ -31,7 +31,7 @@ _TIMES, _EACH = 10, 12
 _FIRST_PART = 150
 """Rows of the desk, some 16,000 tokens: nobody compacts before 25,000."""
 SEEDS = ("0", "1", "2")
-COLUMNS = ("contestant", "kind", "items", "after 1", "after 5", "after 10", "session", "view")
+COLUMNS = ("summariser", "contestant", "kind", "items", "after 1", "after 5", "after 10", "session", "view")
 ITEMS = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 """A kind and a text each, in which every # becomes a digit; behind a value's words stands the value."""
 KINDS = ("instruction", "request", "file", "value")
@@ -105,23 +105,24 @@ class Watch:
             raise Enough
 
 
-def cell(contestant: str, seed: str) -> Figures:
+def cell(summariser: str, contestant: str, seed: str) -> Figures:
     """One contestant in one session."""
     session, items = planted(int(seed))
     watch = Watch(items)
     with suppress(Enough):
-        play(EVERYONE[contestant], session, Extracting, look=watch)
+        play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
     if len(watch.sizes) < _TIMES:
         raise ValueError(f"made {len(watch.sizes)} compactions only")
     read = sum(measure(row, count) for row in session.rows[: watch.fed])
-    return {"contestant": contestant, "kept": watch.kept, "session": read, "view": fmean(watch.sizes)}
+    return {"who": (summariser, contestant), "kept": watch.kept, "session": read, "view": fmean(watch.sizes)}
 
 
-def measured(only: Sequence[str], seeds: Sequence[str], jobs: int) -> list[Figures]:
+def measured(summarisers: Sequence[str], only: Sequence[str], seeds: Sequence[str], jobs: int) -> list[Figures]:
     """A line for each contestant and kind, then the cells that are missing."""
-    found = run_all(cell, [(who, seed) for who in only for seed in seeds], jobs)
-    by_name = {who: [one for one in found if one.get("contestant") == who] for who in only}
-    lines = [_line(cells, kind) for cells in by_name.values() if cells for kind in KINDS]
+    names = [(how, who) for how in summarisers for who in only]
+    found = run_all(cell, [(*name, seed) for name in names for seed in seeds], jobs)
+    by_name = [[one for one in found if one.get("who") == name] for name in names]
+    lines = [_line(cells, kind) for cells in by_name if cells for kind in KINDS]
     return [*lines, *(one for one in found if "missing" in one)]
 
 
@@ -130,10 +131,10 @@ def _line(cells: Sequence[Figures], kind: str) -> Figures:
     curve = [(fmean(some), min(some), max(some)) for some in shares]
     told = {f"after {at}": "{:.0%} ({:.0%} to {:.0%})".format(*curve[at - 1]) for at in (1, 5, _TIMES)}
     sizes = {key: fmean(one[key] for one in cells) for key in ("session", "view")}
-    who = {"contestant": cells[0]["contestant"], "kind": kind, "items": _EACH * len(cells)}
+    who = dict(zip(COLUMNS, (*cells[0]["who"], kind, _EACH * len(cells)), strict=False))
     return {**who, **told, **sizes, "curve": curve}
 
 
 if __name__ == "__main__":
-    choices = {"only": (EVERYONE, FIRST), "seeds": (SEEDS, SEEDS)}
+    choices = {"summarisers": (SUMMARISERS, ["extracts"]), "only": (EVERYONE, ["Ours", *BEST]), "seeds": (SEEDS, SEEDS)}
     sys.exit(command("survival", __doc__, choices, measured, COLUMNS))

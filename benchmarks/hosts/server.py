@@ -33,15 +33,6 @@ class RefusedError(Exception):
 
 
 @dataclass(slots=True)
-class Request:
-    """One request of the agent that was answered."""
-
-    text: str
-    """Everything that the model reads, in order."""
-    tokens: int
-
-
-@dataclass(slots=True)
 class Model:
     """The agent, and a summariser for whoever asks without tools.
 
@@ -54,7 +45,10 @@ class Model:
     answers: Sequence[Sequence[Item]]
     window: int
     count: Callable[[str], int]
-    requests: list[Request] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    """All that the model reads, in order, of each of the agent's requests that was answered."""
+    largest: int = 0
+    """Tokens of the largest of them."""
     too_long: list[int] = field(default_factory=list)
     """For each of the agent's requests that was refused for its length: how many were answered before it."""
     faults: list[str] = field(default_factory=list)
@@ -88,7 +82,8 @@ class Model:
         if not is_agent:
             return _response("helper", body, [message(self._summary(items))], tokens)
         number = len(self.requests)
-        self.requests.append(Request("\0".join([head, *map(_text, items)]), tokens))
+        self.requests.append("\0".join([head, *map(_text, items)]))
+        self.largest = max(self.largest, tokens)
         output = self.answers[number] if number < len(self.answers) else [message("All is done.")]
         self._stored[f"resp_{number}"] = [*context, *output]
         return _response(f"resp_{number}", body, output, tokens)

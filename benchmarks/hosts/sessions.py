@@ -124,7 +124,7 @@ class _Tool:
 
 
 def _figures(model: Model, compactions: set[int]) -> Figures:
-    texts = [request.text for request in model.requests]
+    texts = model.requests
     equal = [0, *(len(os.path.commonprefix(pair)) for pair in itertools.pairwise(texts))]  # noqa: RUF071 (no paths)
     later = range(1, len(texts))
 
@@ -139,7 +139,7 @@ def _figures(model: Model, compactions: set[int]) -> Figures:
         "breaks elsewhere": sum(equal[at] < len(texts[at - 1]) for at in later if at not in compactions),
         "equal": share(later),
         "equal between compactions": share([at for at in later if at not in compactions]),
-        "largest": max((request.tokens for request in model.requests), default=0),
+        "largest": model.largest,
         "window": model.window,
     }
 

@@ -53,8 +53,7 @@ def shortened(session: Session, tokens: int = TOKENS) -> Session:
 def played(contestant: str, session: Session) -> Figures:
     """One contestant with an engine of its own."""
     with serving() as local:
-        # The session's own model is not asked: it answers at once.
-        result = play(CONTESTANTS[contestant], session, local, pace=0.0, minutes=MINUTES)
+        result = play(CONTESTANTS[contestant], session, local, real_time=True, minutes=MINUTES)
     waited = sum(one.waited for one in result.requests)
     return {**scores(session, result), "contestant": contestant, "waited, s": waited}
 
