@@ -44,7 +44,7 @@ class OursInRounds:
 
     async def _view(self, rows: Sequence[Row], budget: int) -> list[Row]:
         summariser = Extracting(count, budget + MAX_OUTPUT)
-        ours = Ours(Terms(ask=summariser.ask, count=count, budget=budget, clock=LoopClock()))
+        ours = Ours(Terms(summariser=summariser, count=count, budget=budget, clock=LoopClock()))
         try:
             for row in rows:
                 await ours.add(row)

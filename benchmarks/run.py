@@ -84,7 +84,7 @@ class _Play:
         self._clock = LoopClock()
         spoken = [row for row in session.rows if row["role"] != "system"]
         self._terms = Terms(
-            ask=summariser.ask,
+            summariser=summariser,
             count=self._counting,
             budget=session.budget,
             system="\n\n".join(text_of(row) for row in session.rows if row["role"] == "system"),

@@ -10,7 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
+from benchmarks.clock import VirtualLoop
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
 from benchmarks.words import identifiers, telling_words, words
@@ -71,13 +73,24 @@ class Summariser:
         Raises:
             DoesNotFit: input and answer are longer than its window.
         """
+        text, seconds = self._answered(shown, instructions, max_output)
+        await _sleep(seconds)
+        return text
+
+    def ask_blocking(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
+        """The same for a contestant that cannot await, in virtual time: it passes, and nothing else is done."""
+        text, seconds = self._answered(shown, instructions, max_output)
+        cast(VirtualLoop, asyncio.get_running_loop()).pass_time(seconds)
+        return text
+
+    def _answered(self, *asked: Any) -> tuple[str, float]:
+        """The answer, and its latency."""
         started = time.process_time()
         try:
-            text = self._written(shown, instructions, max_output)
+            text = self._written(*asked)
         finally:
             self.cpu += time.process_time() - started
-        await _sleep(seconds_of(self.calls[-1].read, self.calls[-1].wrote))
-        return text
+        return text, seconds_of(self.calls[-1].read, self.calls[-1].wrote)
 
     def text(self, shown: str, room: int) -> str:
         """A summary of `room` tokens at most."""

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar
 
 from benchmarks.clock import LoopClock
 from benchmarks.sessions import assistant
 from benchmarks.summarisers import DoesNotFit as DoesNotFit
+from benchmarks.summarisers import Summariser
 from benchmarks.tokens import Count, measure
 from benchmarks.tokens import Row as Row
 from benchmarks.tokens import calls_of as calls_of
 from benchmarks.tokens import text_of as text_of
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """What every contestant gets alike."""
 
-    ask: Callable[[str, str, int | None], Awaitable[str]]
-    """The summariser: from the text that it is shown, the instructions beside it and the most tokens that it may write
-    (None: its own limit), to its answer. It may wait, raise `DoesNotFit`, or raise whatever a model that is down
-    raises."""
+    summariser: Summariser
+    """It may wait, raise `DoesNotFit`, or raise whatever a model that is down raises."""
     count: Count
     """Tokens of a text."""
     budget: int
@@ -124,7 +119,7 @@ class Peer(Contestant):
 
     async def _ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
         try:
-            return await self._terms.ask(shown, instructions, max_output)
+            return await self._terms.summariser.ask(shown, instructions, max_output)
         except DoesNotFit as error:
             raise self.too_long(str(error)) from error
 
@@ -140,34 +135,3 @@ def spoken(role: str, text: str, calls: Sequence[tuple[str, str, Any]] = ()) -> 
 def result(call_id: str, name: str, text: str) -> Row:
     """A tool row."""
     return {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}
-
-
-# --- peers that wait without `await` ------------------------------------------------------------------------------
-
-
-async def run_blocking(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Call a blocking function on this event loop; where it reaches `wait_for`, the coroutine here awaits.
-
-    So a peer that can only call its model synchronously waits in the loop's time, virtual or not. A thread could not:
-    a loop in virtual time would not know that anybody waits.
-
-    Raises:
-        ImportError: greenlet is not installed.
-    """
-    greenlet = import_module("greenlet")
-    worker = greenlet.greenlet(function)
-    worker.gr_context = contextvars.copy_context()
-    waiting = worker.switch(*arguments, **options)
-    while not worker.dead:
-        try:
-            value = await waiting
-        except BaseException as error:  # noqa: BLE001 (a cancellation too belongs to the one who waits)
-            waiting = worker.throw(error)
-        else:
-            waiting = worker.switch(value)
-    return cast(T, waiting)
-
-
-def wait_for(awaitable: Awaitable[T]) -> T:
-    """The result of an awaitable, inside a function that `run_blocking` called."""
-    return cast(T, import_module("greenlet").getcurrent().parent.switch(awaitable))

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from .base import Peer, Row, Terms, calls_of, result, run_blocking, spoken, text_of, wait_for
+from .base import Peer, Row, Terms, calls_of, result, spoken, text_of
 
 
 class Hermes(Peer):
@@ -23,7 +23,7 @@ class Hermes(Peer):
     The transcript holds no system prompt. The class has floors for the trigger (85 % of windows up to 64,000 tokens,
     75 % up to 512,000): here the trigger is set on the object, and the tail follows from it as in its constructor.
 
-    `compress` is synchronous, and so is the client that it calls; here that call is awaited on this loop.
+    `compress` is synchronous, and so is the client that it calls.
     """
 
     ATTEMPTS = 3
@@ -57,7 +57,7 @@ class Hermes(Peer):
                 refused, before = tokens > self._terms.budget, (len(self._messages), tokens)
                 if not refused and not self._due(tokens):
                     break
-                self._messages = await run_blocking(compressor.compress, self._messages, current_tokens=tokens)
+                self._messages = compressor.compress(self._messages, current_tokens=tokens)
                 tokens = self._terms.size(self._shown())
                 if compressor._last_compression_made_progress:
                     compressor.last_compression_rough_tokens = tokens
@@ -91,7 +91,7 @@ class Hermes(Peer):
 
     def _call(self, messages: Sequence[Row], max_tokens: int | None = None, **_: Any) -> Any:
         shown = "\n\n".join(message["content"] for message in messages)
-        text = wait_for(self._terms.ask(shown, "", max_tokens))
+        text = self._terms.summariser.ask_blocking(shown, "", max_tokens)
         return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=text))])
 
     def _there(self, messages: list[Any], row: Row) -> None:

@@ -43,6 +43,6 @@ class Ours(Contestant):
         shown = "\n\n".join(text for role, text in texts if role != "system")
         instructions = "\n\n".join(text for role, text in texts if role == "system")
         try:
-            return await self._terms.ask(shown, instructions, request.max_output_tokens)
+            return await self._terms.summariser.ask(shown, instructions, request.max_output_tokens)
         except DoesNotFit as error:
             raise ContextLengthError(str(error)) from error

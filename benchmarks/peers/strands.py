@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
-from .base import Peer, Row, Terms, calls_of, result, run_blocking, spoken, text_of, wait_for
+from .base import DoesNotFit, Peer, Row, Terms, calls_of, result, spoken, text_of
 
 
 class Strands(Peer):
@@ -19,8 +19,8 @@ class Strands(Peer):
     long as its input it can end in `RecursionError`. Here the refusal reaches the host after `TRIES`, so that a run
     ends.
 
-    `reduce_context` is synchronous and runs its model in a thread with an event loop of its own; here it is awaited on
-    this loop.
+    `reduce_context` is synchronous and runs its model in a thread with an event loop of its own; here that stays in
+    this thread, whose loop keeps the time.
     """
 
     TRIES = 10
@@ -51,14 +51,14 @@ class Strands(Peer):
         self._append(self._agent.messages, row)
 
     async def view(self) -> list[Row]:
-        with patch.object(self._module, "run_async", lambda function: wait_for(function())):
+        with patch.object(self._module, "run_async", _run):
             for _ in range(self.TRIES):
                 event = self._event(agent=self._agent, projected_input_tokens=self._terms.size(self._shown()))
-                await run_blocking(self._agent.hooks.invoke_callbacks, event)
+                self._agent.hooks.invoke_callbacks(event)
                 rows = self._shown()
                 if self._terms.size(rows) <= self._terms.budget:
                     return rows
-                await run_blocking(self._manager.reduce_context, self._agent, e=self._refused())
+                self._manager.reduce_context(self._agent, e=self._refused())
         raise self._refused()
 
     def _refused(self) -> Exception:
@@ -116,7 +116,11 @@ class Strands(Peer):
             async def stream(
                 self, messages: list[Any], tool_specs: Any = None, system_prompt: str | None = None, **_: Any
             ) -> AsyncIterator[Any]:
-                text = await contestant._ask("\n\n".join(map(contestant._text, messages)), system_prompt or "")
+                shown = "\n\n".join(map(contestant._text, messages))
+                try:
+                    text = contestant._terms.summariser.ask_blocking(shown, system_prompt or "")
+                except DoesNotFit as error:
+                    raise contestant.too_long(str(error)) from error
                 yield {"messageStart": {"role": "assistant"}}
                 if text:
                     yield {"contentBlockDelta": {"delta": {"text": text}}}
@@ -124,3 +128,12 @@ class Strands(Peer):
                 yield {"messageStop": {"stopReason": "end_turn"}}
 
         return Model()
+
+
+def _run(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """The result of a coroutine that awaits nothing that is not there."""
+    try:
+        function().send(None)
+    except StopIteration as done:
+        return done.value
+    raise RuntimeError("it waits for something else than the model")

@@ -44,7 +44,7 @@ class Whole(Contestant):
     async def view(self) -> list[Row]:
         self.requests += 1
         if self.requests in self.asks:
-            await self._terms.ask("A long text. " * 20, "", None)
+            await self._terms.summariser.ask("A long text. " * 20, "", None)
         if self.requests in self.fails:
             raise RuntimeError("no view")
         return list(self.rows)
