@@ -15,10 +15,14 @@ _LEAST_WORDS, _LEAST_CHARACTERS = 4, 8
 """A quotation is looked up from so many words on, or characters of a script without blanks; a sentence from half."""
 LONGEST = 400
 """Characters of one instruction."""
+_SHORT = 8
+"""A sentence of fewer words leans on the one before it in its line: "The cap is $900. Never exceed it."."""
 _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
+_LABEL = r"(?:\W{0,20}\w+(?:[ -]\w+){0,2}[ *_]{0,5}:)?"
+"""Up to three words and a colon at the start of a line, such as "**Hard constraint:**"."""
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
     re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
@@ -39,6 +43,8 @@ class Instruction:
     start: int
     end: int
     text: str
+    lead: str = ""
+    """The sentence before it in its line, where it is too short to be understood alone."""
 
 
 def quoted_lines(summary: str, heading: str) -> Iterator[str]:
@@ -121,16 +127,21 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
         bullet = _BULLET.match(own, start, end)
         flat = " ".join(own[bullet.end() if bullet else start : end].split())
         if flat:
-            found.append(Instruction(number, start, end, shortened(flat, LONGEST)))
+            leans = found and len(flat.split()) < _SHORT and "\n" not in own[found[-1].start : start]
+            lead = found[-1].text if leans else ""
+            found.append(Instruction(number, start, end, shortened(flat, LONGEST), lead))
     return tuple(found)
 
 
 @lru_cache(maxsize=8)
 def _any_of(signs: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern for any of these words, whole, in any case and with any apostrophe; `^` is the start of a line."""
+    """A pattern for any of these words, whole, in any case and with any apostrophe.
+
+    `^` is the start of a line, or of what follows a label such as "Rule:" there.
+    """
     parts = ["(?!)"]
     for sign in (sign for sign in signs if sign.strip("^ ")):
         inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
-        before = r"^\W{0,20}" if sign[0] == "^" else r"(?<!\w)"
+        before = rf"^{_LABEL}\W{{0,20}}" if sign[0] == "^" else r"(?<!\w)"
         parts.append(inner if _NO_BLANKS.search(sign) else rf"{before}{inner}(?!\w)")
     return re.compile("|".join(parts), re.I | re.M)

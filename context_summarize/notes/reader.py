@@ -98,7 +98,9 @@ class Notes:
     def _written_instructions(self, room: int) -> str:
         """The newest and the oldest first where room is short; told in the order in which they were said."""
         kept = sorted(self._instructions.values(), key=lambda one: (one.row, one.start))
-        lines = list(dict.fromkeys(f"- {one.text}" for one in kept))
+        told = {one.text for one in kept}
+        whole = (one.text if one.lead in told else f"{one.lead} {one.text}".strip() for one in kept)
+        lines = [f"- {text}" for text in dict.fromkeys(whole)]
         alternating = dict.fromkeys(line for pair in zip(reversed(lines), lines, strict=True) for line in pair)
         taken = set(self._taken(alternating, room))
         left_out = [f"({len(lines) - len(taken)} more are left out)"] if len(taken) < len(lines) else []

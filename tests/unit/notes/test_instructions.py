@@ -92,6 +92,19 @@ def test_signs_find_the_plainest_instructions_alone() -> None:
     assert [one.text for one in signalled(("不要",), 1, "请不要在周五部署。谢谢。")] == ["请不要在周五部署。"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Rule: never push to the main branch.",
+        "**Hard constraint:** never push to the main branch.",
+        "- Safety: never push to the main branch.",
+    ],
+)
+def test_a_label_before_an_instruction_does_not_hide_it(line: str) -> None:
+    (found,) = signalled(("^never",), 1, f"{line} He said long ago: never mind the branch.")
+    assert found.text == line.removeprefix("- ")
+
+
 def written(notes: Notes, most: int = 1_000) -> list[str]:
     """The instructions as the row tells them."""
     lines = notes.written(most, "", most).split("\n")
@@ -121,3 +134,12 @@ async def test_all_instructions_together_take_a_fiftieth_of_the_budget_or_a_litt
     assert lines[0] == "- Never touch part 0 of the plan before Mia has seen it."
     assert most / 2 < measure(user("\n".join(lines))) <= most
     await manager.close()
+
+
+def test_a_short_instruction_is_told_with_the_sentence_that_says_what_it_is_about() -> None:
+    """Once, where that sentence is an instruction itself; a line before it is another matter."""
+    notes = Notes(len, {}, ("^never", "^always"))
+    said = "Thanks.\nThe cap is $900. Never exceed it alone. Always ask me.\nNever skip the tests."
+    notes.read([RenderedRow(1, "user", None, said)])
+
+    assert written(notes) == ["The cap is $900. Never exceed it alone.", "Always ask me.", "Never skip the tests."]
