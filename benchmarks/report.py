@@ -112,7 +112,7 @@ def command(
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=about)
     for option, (known, default) in choices.items():
         names = ", ".join(known).replace("%", "%%")
-        told = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": names}
+        told: dict[str, Any] = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": names}
         parser.add_argument(f"--{option}", nargs="+", **told)
     if halves:
         parser.add_argument("--sealed", action="store_true", help="play the sealed half: tells sums alone")

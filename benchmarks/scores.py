@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
-from benchmarks.prices import DOLLARS, dollars
+from benchmarks.prices import dollars
 from benchmarks.run import Result
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, count, measure, said, text_of
@@ -41,20 +41,12 @@ def scores(session: Session, result: Result) -> dict[str, Any]:
     }
 
 
-def facts(session: Session, view: Sequence[Row]) -> float:
-    """Share of the planted facts that stand in a view."""
-    text = shown(view)
-    return sum(bool(places(text, fact)) for fact in session.facts) / len(session.facts)
-
-
 def _kept(session: Session, result: Result) -> dict[str, float]:
     """The share of the facts in the last view, and the dollars of the session for each thousand of them."""
-    share = facts(session, result.view)
-    found, paid = {"facts": share}, dollars(result)
-    if share:
-        held = share * len(session.facts)
-        found |= {f"{name}_per_1000": 1_000 * paid[name] / held for name in DOLLARS}
-    return found
+    text = shown(result.view)
+    held = sum(bool(places(text, fact)) for fact in session.facts)
+    paid = {f"{name}_per_1000": 1_000 * spent / held for name, spent in dollars(result).items() if held}
+    return {"facts": held / len(session.facts), **paid}
 
 
 def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:

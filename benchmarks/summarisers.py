@@ -205,5 +205,3 @@ class Down(Summariser):
 
 
 KeepingLess = type("KeepingLess", (Keeping,), {"keep": 0.8})
-FAULTS: dict[str, type[Summariser]] = {"down": Down}
-"""Summarisers that fail, by what they do."""

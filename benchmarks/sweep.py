@@ -13,16 +13,8 @@ from benchmarks.prices import DOLLARS
 from benchmarks.report import command
 
 COLUMNS = (
-    "session",
-    "contestant",
-    *DOLLARS,
-    "breaks",
-    "cached",
-    "facts",
-    "waiting",
-    "view_mean",
-    "lost",
-    "over_budget",
+    *("session", "contestant", *DOLLARS, "breaks", "cached", "facts"),
+    *("waiting", "view_mean", "lost", "over_budget"),
 )
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def test_facts_are_planted_in_all_roles_and_the_same_with_the_same_seed() -> Non
 
 
 def written(summariser: Any, shown: str, **given: Any) -> str:
-    return run_virtually(summariser.ask(shown, **given))
+    return str(run_virtually(summariser.ask(shown, **given)))
 
 
 def test_the_stand_in_keeps_facts_within_the_length_that_is_asked_for() -> None:

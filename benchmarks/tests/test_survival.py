@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from benchmarks.survival import KINDS, Enough, Watch, planted, stands
-from benchmarks.tokens import said
+from benchmarks.tokens import Row, said
 
 
 def test_what_stands_is_told_by_kind_after_each_compaction_until_ten_are_made() -> None:
@@ -16,10 +18,11 @@ def test_what_stands_is_told_by_kind_after_each_compaction_until_ten_are_made() 
     values = [said(row) for row in session.rows if any(value and value in said(row) for _, _, value in items)]
     short = [{"role": "user", "content": text} for text in values]
     watch = Watch(items)
-    for view in (session.rows[:200], session.rows[:230], short, [*short, session.rows[230]]):
+    views: list[Sequence[Row]] = [session.rows[:200], session.rows[:230], short, [*short, session.rows[230]]]
+    for view in views:
         watch(0, view)
     assert watch.kept == {**{kind: [pytest.approx(0, abs=0.2)] for kind in KINDS}, "value": [1]}
-    for view in [*8 * (session.rows, short), session.rows]:
-        watch(0, view)
+    for again in [*8 * (session.rows, short), session.rows]:
+        watch(0, again)
     with pytest.raises(Enough):
         watch(0, short)
