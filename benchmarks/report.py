@@ -130,12 +130,16 @@ def command(
     return int(any("missing" in one for one in found))
 
 
-def save(path: Path | None, name: str, figures: Any) -> None:
-    """Merge figures into a JSON file under their name, with the day and the commit that made them."""
+def save(path: Path | None, name: str, found: Sequence[Figures]) -> None:
+    """Merge figures, one a line, into a JSON file under their name, with the day and the commit that made them."""
     if path is not None:
         kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        kept[name] = {"date": date.today().isoformat(), "commit": _commit(), "figures": rounded(figures)}
-        path.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+        kept[name] = {"date": date.today().isoformat(), "commit": _commit(), "figures": rounded(found)}
+        parts = []
+        for one, part in kept.items():
+            figures = ",\n".join(map(json.dumps, part.pop("figures")))
+            parts.append(f'"{one}": {json.dumps(part)[:-1]}, "figures": [\n{figures}\n]}}')
+        path.write_text("{\n" + ",\n".join(parts) + "\n}\n", "utf-8")
 
 
 def _commit() -> str | None:

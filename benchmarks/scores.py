@@ -36,7 +36,6 @@ def scores(session: Session, result: Result) -> dict[str, Any]:
         "wrote": sum(call.wrote for call in result.calls),
         **faults(result),
         "tokens": result.tokens,
-        "requests": len(result.requests),
         "seconds": result.seconds,
     }
 
