@@ -11,10 +11,10 @@ from functools import lru_cache
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.sentences import sentences_of, shortened
 
-_LEAST_WORDS, _LEAST_CHARACTERS = 4, 8
-"""A quotation is looked up from so many words on, or characters of a script without blanks; a sentence from half."""
+_LEAST = 4
+"""A quotation is looked up from so many words on; a sentence from half."""
 LONGEST = 400
-"""Characters of one instruction."""
+"""Characters of one instruction, with its lead."""
 _SHORT = 8
 """A sentence of fewer words leans on the one before it in its line: "The cap is $900. Never exceed it."."""
 _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
@@ -98,16 +98,20 @@ def _quoted(line: str, rows: Sequence[tuple[int, str]], divided: Sequence[re.Pat
 def _holding(quotation: str, number: int, text: str) -> Iterator[Instruction]:
     """The sentences of one row with the letters and digits of a quotation in their order, whatever stands between."""
     letters, _ = _folded(quotation)
-    words = sum(any(map(str.isalnum, word)) for word in quotation.split())
-    size = max(words / _LEAST_WORDS, len(_NO_BLANKS.findall(quotation)) / _LEAST_CHARACTERS)
+    size = _words(quotation)
     own, places = _folded(own_text(text))
-    at = own.find(letters) if size >= 0.5 else -1
+    at = own.find(letters) if 2 * size >= _LEAST else -1
     while at >= 0:
         first, last = places[at], places[at + len(letters) - 1]
         for one in _sentences(number, text):
-            if one.start <= last and first < one.end and (size >= 1 or _folded(one.text)[0] == letters):
+            if one.start <= last and first < one.end and (size >= _LEAST or _folded(one.text)[0] == letters):
                 yield one
         at = own.find(letters, at + len(letters))
+
+
+def _words(text: str) -> float:
+    """How many words it has; two characters of a script without blanks are one."""
+    return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(_NO_BLANKS.findall(text)) / 2)
 
 
 @lru_cache(maxsize=128)
@@ -127,9 +131,9 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
         bullet = _BULLET.match(own, start, end)
         flat = " ".join(own[bullet.end() if bullet else start : end].split())
         if flat:
-            leans = found and len(flat.split()) < _SHORT and "\n" not in own[found[-1].start : start]
-            lead = found[-1].text if leans else ""
-            found.append(Instruction(number, start, end, shortened(flat, LONGEST), lead))
+            lead = found[-1].text if found and "\n" not in own[found[-1].start : start] else ""
+            leans = _words(flat) < _SHORT and len(lead) + len(flat) < LONGEST
+            found.append(Instruction(number, start, end, shortened(flat, LONGEST), lead if leans else ""))
     return tuple(found)
 
 
