@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
@@ -40,7 +40,7 @@ _LEAST = 0.45
 WINDOWS = {"40k": 40_000, "200k": 200_000}
 COUNTED = ("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
 MEANS = ("control", "view", "written")
-COLUMNS = ("window", "summariser", "contestant", "sessions", "played", *COUNTED[:3], *MEANS, *COUNTED[3:])
+COLUMNS = ("set", "window", "summariser", "contestant", "sessions", "played", *COUNTED[:3], *MEANS, *COUNTED[3:])
 
 
 class Watch:
@@ -106,8 +106,12 @@ def cell(number: int, window: str, summariser: str, contestant: str, sealed: boo
     session = replace(load_all(sealed)[number], budget=WINDOWS[window])
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
-    told = {"window": window, "summariser": summariser, "contestant": contestant}
+    told = {"set": _set_of(session), "window": window, "summariser": summariser, "contestant": contestant}
     return {**told, **watch.found, **watch.each, **dollars(result)}
+
+
+def _set_of(session: Session) -> str:
+    return session.name.partition("/")[0]
 
 
 def at_cuts(contestant: str, window: str) -> Figures:
@@ -120,18 +124,19 @@ def at_cuts(contestant: str, window: str) -> Figures:
                 watch(fed, [{"role": "user", "content": cut.summary}, *session.rows[cut.kept : fed]])
     else:
         play(EVERYONE[contestant], replace(session, budget=WINDOWS[window]), Extracting, look=watch)
-    return {"window": window, "summariser": "at pi's cuts", "contestant": contestant, **watch.found, **watch.each}
+    told = {"set": _set_of(session), "window": window, "summariser": "at pi's cuts", "contestant": contestant}
+    return {**told, **watch.found, **watch.each}
 
 
-def summed(found: Sequence[Figures], sessions: int) -> list[Figures]:
-    """The figures of each contestant over the sessions, then the missing ones."""
+def summed(found: Sequence[Figures], sessions: Mapping[str, int]) -> list[Figures]:
+    """The figures of each contestant over so many sessions of each set, then the missing ones."""
     cells: dict[tuple[str, ...], list[Figures]] = {}
     for one in found:
         if "missing" not in one:
-            cells.setdefault((one["window"], one["summariser"], one["contestant"]), []).append(one)
+            cells.setdefault(tuple(one[name] for name in COLUMNS[:4]), []).append(one)
     lines = []
     for key, played in cells.items():
-        told = {**dict(zip(COLUMNS[:3], key, strict=True)), "sessions": sessions, "played": len(played)}
+        told = {**dict(zip(COLUMNS[:4], key, strict=True)), "sessions": sessions[key[0]], "played": len(played)}
         told |= {name: sum(one.get(name, 0) for one in played) for name in COUNTED}
         each = {name: [value for one in played for value in one[name]] for name in MEANS}
         lines.append({**told, **{name: fmean(values) for name, values in each.items() if values}})
@@ -142,7 +147,8 @@ def measured(
     windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
 ) -> list[Figures]:
     """The sums over all sessions, then pi's cuts."""
-    sizes = [sum(measure(row, count) for row in session.rows) for session in load_all(sealed)]
+    sessions = load_all(sealed)
+    sizes = [sum(measure(row, count) for row in session.rows) for session in sessions]
     wanted = [
         (number, window, how, who, sealed)
         for window in windows
@@ -151,9 +157,9 @@ def measured(
         for number, size in enumerate(sizes)
         if size > _LEAST * WINDOWS[window]
     ]
-    lines = summed(run_all(cell, wanted, jobs, sealed=sealed), len(sizes))
+    lines = summed(run_all(cell, wanted, jobs, sealed=sealed), Counter(map(_set_of, sessions)))
     of_pi = [] if sealed else [("pi", "its own"), *(("Ours", window) for window in windows)]
-    return lines + summed(run_all(at_cuts, of_pi, jobs), 1)
+    return lines + summed(run_all(at_cuts, of_pi, jobs), {"pi-mono": 1})
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ _END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\
 
 
 def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
-    """All sessions of one half."""
+    """All sessions of one half, each named by its set and itself."""
     texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
-    sessions = [Session(name=f"pi-mono-{Path(path).stem}", rows=tuple(_pi(text.splitlines()))) for path, text in texts]
+    sessions = [Session(name=f"pi-mono/{Path(path).stem}", rows=tuple(_pi(text.splitlines()))) for path, text in texts]
     return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]
 
 
@@ -45,7 +45,7 @@ def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
     told = [(at, one) for at, one in enumerate(map(json.loads, lines)) if one["type"] == "compaction"]
     ends = [(at, one["firstKeptEntryIndex"], one["summary"]) for at, one in told]
     made = [Cut(len([*_pi(lines[:at])]), len([*_pi(lines[:kept])]), summary) for at, kept, summary in ends]
-    return Session(name=f"pi-mono-{Path(COMPACTED).stem}", rows=tuple(_pi(lines))), made
+    return Session(name=f"pi-mono/{Path(COMPACTED).stem}", rows=tuple(_pi(lines))), made
 
 
 def _pi(lines: Sequence[str]) -> Iterator[Row]:
@@ -71,7 +71,7 @@ def _history(text: str) -> Session:
     for who, sidechain, said in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         if not sidechain:
             rows += _rows(who, _END.sub("", _THOUGHT.sub("", said)).strip(), len(rows))
-    return Session(name=f"specstory-{_ID.findall(top)[0]}", rows=tuple(rows))
+    return Session(name=f"histories/{_ID.findall(top)[0]}", rows=tuple(rows))
 
 
 def _rows(who: str, said: str, number: int) -> list[Row]:

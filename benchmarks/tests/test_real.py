@@ -80,7 +80,7 @@ def test_a_history_of_specstory_is_read_with_its_half_and_has_calls_with_results
     assert [row["role"] for row in session.rows] == ["user", "assistant", "tool"]
     assert calls_of(session.rows[1])[0]["arguments"] == {"input": "- `./pkg/main.go`"}
     assert text_of(session.rows[2]) == "1 package main"
-    assert [one.name for one in coding.load_all(sealed=True, data=tmp_path)] == ["specstory-4e14b6e6"]
+    assert [one.name for one in coding.load_all(sealed=True, data=tmp_path)] == ["histories/4e14b6e6"]
     for path, sealed in (("4.md", False), ("7.md", False), ("3.md", True), ("7.md", True)):
         with pytest.raises(DataMissingError, match="held back"):
             read("specstory", path, sealed, tmp_path)
