@@ -21,8 +21,9 @@ _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
-_LABEL = r"(?:\W{0,20}\w+(?:[ -]\w+){0,2}[ *_]{0,5}:)?"
-"""Up to three words and a colon at the start of a line, such as "**Hard constraint:**"."""
+_FAULT = r"\W{0,20}[\w -]{0,40}(?:error|exception|warning)(?: \w{0,20}\d)?[ *_]{0,5}:"
+_LABEL = rf"(?:(?!{_FAULT})\W{{0,20}}\w+(?:[ -]\w+){{0,2}}[ *_]{{0,5}}:)?"
+"""Up to three words and a colon at the start of a line, such as "**Hard constraint:**"; no machine's "TypeError:"."""
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
     re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
@@ -77,7 +78,7 @@ def signalled(signs: Sequence[str], number: int, text: str) -> list[Instruction]
     if not any(sign.strip("^ ") in low for sign in signs):
         return []
     pattern, own = _any_of(tuple(signs)), own_text(text)
-    told = [(one, _INSIDE.sub(" ", own[one.start : one.end])) for one in _sentences(number, text)]
+    told = [(one, _INSIDE.sub(" ", own[one.start : one.end].rstrip())) for one in _sentences(number, text)]
     telling = [(one, said) for one, said in told if len(said.split()) > 2 or _NO_BLANKS.search(said)]
     return [one for one, said in telling if pattern.search(said) and one.text[-1] not in "?\uff1f"]
 

@@ -105,6 +105,12 @@ def test_a_label_before_an_instruction_does_not_hide_it(line: str) -> None:
     assert found.text == line.removeprefix("- ")
 
 
+@pytest.mark.parametrize("label", ["TypeError", "Uncaught TypeError", "**Warning", "error TS2345", "- SyntaxWarning"])
+def test_a_line_that_a_machine_wrote_is_no_instruction(label: str) -> None:
+    assert signalled(("^do not",), 1, f"{label}: Do not know how to serialize a BigInt") == []
+    assert signalled(("^do not",), 1, "Error handling: do not swallow any exception.") != []
+
+
 def written(notes: Notes, most: int = 1_000) -> list[str]:
     """The instructions as the row tells them."""
     lines = notes.written(most, "", most).split("\n")
