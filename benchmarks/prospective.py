@@ -36,7 +36,7 @@ FAR = 18_000
 _SHORT = 300
 """Characters of an argument."""
 _LEAST = 0.45
-"""No contestant summarises in a session smaller than this share of the window; ours does above 90,000 tokens."""
+"""Smaller sessions, by this share of the window, are not played: by default no contestant summarises there."""
 WINDOWS = {"40k": 40_000, "200k": 200_000}
 COUNTED = ("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
 MEANS = ("control", "view", "written")

@@ -48,11 +48,12 @@ def survival(lines: list[Figures], colours: dict[str, str]) -> Figure:
 
 
 def prospective(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
-    """By window and contestant, the share of what next calls need: a bar for each half of the data."""
+    """By window and contestant, the share of what next calls of histories need: a bar for each half of the data."""
     figure, axes = plt.subplots(1, len(WINDOWS), figsize=(9, 3.5), sharey=True, layout="constrained")
     for axis, (window, title) in zip(axes, WINDOWS.items(), strict=True):
         for number, (half, lines) in enumerate(halves.items()):
-            wanted = [one for one in lines if (one.get("window"), one.get("summariser")) == (window, "extracts")]
+            shown = ("histories", window, "extracts")
+            wanted = [one for one in lines if (one.get("set"), one.get("window"), one.get("summariser")) == shown]
             _bars(axis, {one["contestant"]: one for one in wanted if one["events"]}, 0.4 * number, half, colours)
         axis.set(title=title, xlim=(0, 1.08), ylim=(len(NAMES) - 0.3, -0.3))
         axis.set_yticks([at + 0.2 for at in range(len(NAMES))], NAMES.values())

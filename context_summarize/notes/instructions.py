@@ -11,18 +11,19 @@ from functools import lru_cache
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.sentences import sentences_of, shortened
 
-_LEAST_WORDS, _LEAST_CHARACTERS = 4, 8
-"""A quotation is looked up from so many words on, or characters of a script without blanks; a sentence from half."""
+_LEAST = 4
+"""A quotation is looked up from so many words on; a sentence from half."""
 LONGEST = 400
-"""Characters of one instruction."""
+"""Characters of one instruction, with its lead."""
 _SHORT = 8
 """A sentence of fewer words leans on the one before it in its line: "The cap is $900. Never exceed it."."""
 _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
-_LABEL = r"(?:\W{0,20}\w+(?:[ -]\w+){0,2}[ *_]{0,5}:)?"
-"""Up to three words and a colon at the start of a line, such as "**Hard constraint:**"."""
+_FAULT = r"\W{0,20}[\w -]{0,40}(?:error|exception|warning)(?: \w{0,20}\d)?[ *_]{0,5}:"
+_LABEL = rf"(?:(?!{_FAULT})\W{{0,20}}\w+(?:[ -]\w+){{0,2}}[ *_]{{0,5}}:)?"
+"""Up to three words and a colon at the start of a line, such as "**Hard constraint:**"; no machine's "TypeError:"."""
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
     re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
@@ -77,7 +78,7 @@ def signalled(signs: Sequence[str], number: int, text: str) -> list[Instruction]
     if not any(sign.strip("^ ") in low for sign in signs):
         return []
     pattern, own = _any_of(tuple(signs)), own_text(text)
-    told = [(one, _INSIDE.sub(" ", own[one.start : one.end])) for one in _sentences(number, text)]
+    told = [(one, _INSIDE.sub(" ", own[one.start : one.end].rstrip())) for one in _sentences(number, text)]
     telling = [(one, said) for one, said in told if len(said.split()) > 2 or _NO_BLANKS.search(said)]
     return [one for one, said in telling if pattern.search(said) and one.text[-1] not in "?\uff1f"]
 
@@ -98,16 +99,20 @@ def _quoted(line: str, rows: Sequence[tuple[int, str]], divided: Sequence[re.Pat
 def _holding(quotation: str, number: int, text: str) -> Iterator[Instruction]:
     """The sentences of one row with the letters and digits of a quotation in their order, whatever stands between."""
     letters, _ = _folded(quotation)
-    words = sum(any(map(str.isalnum, word)) for word in quotation.split())
-    size = max(words / _LEAST_WORDS, len(_NO_BLANKS.findall(quotation)) / _LEAST_CHARACTERS)
+    size = _words(quotation)
     own, places = _folded(own_text(text))
-    at = own.find(letters) if size >= 0.5 else -1
+    at = own.find(letters) if 2 * size >= _LEAST else -1
     while at >= 0:
         first, last = places[at], places[at + len(letters) - 1]
         for one in _sentences(number, text):
-            if one.start <= last and first < one.end and (size >= 1 or _folded(one.text)[0] == letters):
+            if one.start <= last and first < one.end and (size >= _LEAST or _folded(one.text)[0] == letters):
                 yield one
         at = own.find(letters, at + len(letters))
+
+
+def _words(text: str) -> float:
+    """How many words it has; two characters of a script without blanks are one."""
+    return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(_NO_BLANKS.findall(text)) / 2)
 
 
 @lru_cache(maxsize=128)
@@ -127,9 +132,9 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
         bullet = _BULLET.match(own, start, end)
         flat = " ".join(own[bullet.end() if bullet else start : end].split())
         if flat:
-            leans = found and len(flat.split()) < _SHORT and "\n" not in own[found[-1].start : start]
-            lead = found[-1].text if leans else ""
-            found.append(Instruction(number, start, end, shortened(flat, LONGEST), lead))
+            lead = found[-1].text if found and "\n" not in own[found[-1].start : start] else ""
+            leans = _words(flat) < _SHORT and len(lead) + len(flat) < LONGEST
+            found.append(Instruction(number, start, end, shortened(flat, LONGEST), lead if leans else ""))
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.notes.instructions import quoted_lines, signalled, verified
+from context_summarize.notes.instructions import placed, quoted_lines, signalled, verified
 from context_summarize.notes.reader import Notes
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, measure
@@ -105,6 +105,12 @@ def test_a_label_before_an_instruction_does_not_hide_it(line: str) -> None:
     assert found.text == line.removeprefix("- ")
 
 
+@pytest.mark.parametrize("label", ["TypeError", "Uncaught TypeError", "**Warning", "error TS2345", "- SyntaxWarning"])
+def test_a_line_that_a_machine_wrote_is_no_instruction(label: str) -> None:
+    assert signalled(("^do not",), 1, f"{label}: Do not know how to serialize a BigInt") == []
+    assert signalled(("^do not",), 1, "Error handling: do not swallow any exception.") != []
+
+
 def written(notes: Notes, most: int = 1_000) -> list[str]:
     """The instructions as the row tells them."""
     lines = notes.written(most, "", most).split("\n")
@@ -143,3 +149,21 @@ def test_a_short_instruction_is_told_with_the_sentence_that_says_what_it_is_abou
     notes.read([RenderedRow(1, "user", None, said)])
 
     assert written(notes) == ["The cap is $900. Never exceed it alone.", "Always ask me.", "Never skip the tests."]
+
+
+def test_what_is_short_is_counted_in_characters_where_a_script_sets_no_blanks() -> None:
+    notes = Notes(len, {}, ("不要",))
+    notes.read([RenderedRow(1, "user", None, "预算是九百元。不要超过。请不要在周五晚上把任何东西部署到生产环境。")])
+
+    assert written(notes) == ["预算是九百元。 不要超过。", "请不要在周五晚上把任何东西部署到生产环境。"]
+
+
+@pytest.mark.parametrize(("times", "leads"), [(1, True), (30, False)])
+def test_a_lead_stands_where_both_are_no_longer_than_one_instruction_may_be(times: int, leads: bool) -> None:
+    """Also where a record names the instruction by its place."""
+    lead = f"The cap is{' really' * 2 * times} $900."
+    text = f"{lead} Never exceed it alone."
+    (found,) = signalled(("^never",), 1, text)
+
+    assert found.lead == (lead if leads else "")
+    assert placed([(1, found.start, found.end)], text) == [found]
