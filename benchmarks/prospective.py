@@ -1,10 +1,11 @@
 """`python -m benchmarks.prospective`: does a view still hold what the agent's next call needs?
 
 Each identifier in a short argument of a call that was last shown in a row which no longer stands verbatim in the view
-is one event. It is held where it stands in the view that this request got. *Far* events are those that were last shown
-more than 18,000 tokens ago, the same ones for every contestant. *Control* is what room does without selection: of the
-identifiers that were last shown in the same row, and that no later call names, the share that stands in the view.
-*Tail* is what the newest rows of the view's size hold, with no summary at all. *Written* are tokens that no row says.
+is one event. It is held where it stands in the view that this request got; *bare* counts a path without its first "./"
+too. *Far* events are those that were last shown more than 18,000 tokens ago, the same ones for every contestant.
+*Control* is what room does without selection: of the identifiers that were last shown in the same row, and that no
+later call names, the share that stands in the view. *Tail* is what the newest rows of the view's size hold, with no
+summary at all. *Written* are tokens that no row says.
 
 Pi recorded its own summaries at two cuts of a session. Events there are last shown before the first row that pi kept.
 """
@@ -38,9 +39,9 @@ _SHORT = 300
 _LEAST = 0.45
 """Smaller sessions, by this share of the window, are not played: by default no contestant summarises there."""
 WINDOWS = {"40k": 40_000, "200k": 200_000}
-COUNTED = ("events", "held", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
+COUNTED = ("events", "held", "bare", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
 MEANS = ("control", "view", "written")
-COLUMNS = ("set", "window", "summariser", "contestant", "sessions", "played", *COUNTED[:3], *MEANS, *COUNTED[3:])
+COLUMNS = ("set", "window", "summariser", "contestant", "sessions", "played", *COUNTED[:4], *MEANS, *COUNTED[4:])
 
 
 class Watch:
@@ -69,10 +70,11 @@ class Watch:
             if at < 0:
                 continue
             held = bool(places(text, value))
+            bare = held or bool(places(text, value.removeprefix("./")))
             if self._before[fed] - self._before[at] > FAR:
                 self.found.update({"far": 1, "far held": held})
             if at < cut.kept if cut else self._texts[at] not in verbatim:
-                self.found.update({"events": 1, "held": held, f"{kind}s": 1, f"{kind}s held": held})
+                self.found.update({"events": 1, "held": held, "bare": bare, f"{kind}s": 1, f"{kind}s held": held})
                 self._compare(fed, view, at, value)
 
     def _last(self, value: str, fed: int) -> int:

@@ -12,10 +12,7 @@ from benchmarks.peers import OURS, SWEPT
 from benchmarks.prices import DOLLARS
 from benchmarks.report import command
 
-COLUMNS = (
-    *("session", "contestant", *DOLLARS, "breaks", "cached", "facts"),
-    *("waiting", "view_mean", "lost", "over_budget"),
-)
+COLUMNS = ("session", "contestant", *DOLLARS, "breaks", "cached", "facts", "waiting", "view_mean", "over_budget")
 
 if __name__ == "__main__":
     names = [one.__name__ for one in (*OURS, *SWEPT)]
