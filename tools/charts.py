@@ -55,13 +55,13 @@ def prospective(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Fi
             shown = ("histories", window, "extracts")
             wanted = [one for one in lines if (one.get("set"), one.get("window"), one.get("summariser")) == shown]
             _bars(axis, {one["contestant"]: one for one in wanted if one["events"]}, 0.4 * number, half, colours)
-        axis.set(title=title, xlim=(0, 1.08), ylim=(len(NAMES) - 0.3, -0.3))
+        axis.set(title=title, xlim=(0, 1.25), ylim=(len(NAMES) - 0.3, -0.3))
         axis.set_yticks([at + 0.2 for at in range(len(NAMES))], NAMES.values())
     return _finish(figure, "x")
 
 
 def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours: dict[str, str]) -> None:
-    """One half of the data: a bar for each contestant with its control, and the newest rows of our view's size."""
+    """One half of the data: by contestant a bar, its control and its events, and the newest rows of our view's size."""
     if ours := told.get("Ours"):
         told = told | {"rows": {"held": ours["tail"], "events": ours["events"]}}
     for place, line in [(at + lower, told[who]) for at, who in enumerate(NAMES) if who in told]:
@@ -71,7 +71,8 @@ def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours
             axis.plot(
                 control, place, "D", c=colours["paper"], mec=colours["quiet"], ms=5, label="control: not used again"
             )
-        axis.text(max(share, control or 0) + 0.03, place, f"{share:.0%}".replace("%", " %"), fontsize=9, va="center")
+        told_share = f"{100 * share:.0f} % of {line['events']}"
+        axis.text(max(share, control or 0) + 0.03, place, told_share, fontsize=9, va="center")
 
 
 def _finish(figure: Figure, shares: Any) -> Figure:

@@ -1,4 +1,4 @@
-"""What docs/operations.md promises of the history's file: a call that has returned survives the end of its process."""
+"""What docs/privacy.md promises of the history's file: a call that has returned survives the end of its process."""
 
 from __future__ import annotations
 
