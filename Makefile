@@ -59,8 +59,10 @@ bench: $(VENV)/installed ## measure this module: kept facts, CPU, blocks of the 
 
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 
-bench-field: bench-peers ## compare this module and its peers on the same sessions, with a stand-in for the summariser
+bench-field: bench-peers ## compare with other libraries, with a stand-in for the summariser: facts, dollars, survival, a kit from outside
 	$(PEERS)/bin/python -m benchmarks.field
+	$(PEERS)/bin/python -m benchmarks.survival
+	$(PEERS)/bin/python -m benchmarks.kit
 	$(PEERS)/bin/python -m benchmarks.speed --ratio
 
 bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DIR: from git directories there)

@@ -111,7 +111,7 @@ def _figures(session: str, compactor: Any, budget: float) -> Figures:
         "session": session,
         "budget": budget,
         **{one.canary_type: f"{one.curve[0]:.0%} → {one.curve[-1]:.0%} {one.verdict}" for one in found},
-        "findings": [vars(one) for one in found],
+        "curves": {one.canary_type: one.curve for one in found},
         "latest": mean(latest),
         "stale": mean(stale),
         "pairs": mean(pairs) if pairs else None,
