@@ -55,7 +55,7 @@ def prospective(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Fi
             shown = ("histories", window, "extracts")
             wanted = [one for one in lines if (one.get("set"), one.get("window"), one.get("summariser")) == shown]
             _bars(axis, {one["contestant"]: one for one in wanted if one["events"]}, 0.4 * number, half, colours)
-        axis.set(title=title, xlim=(0, 1.25), ylim=(len(NAMES) - 0.3, -0.3))
+        axis.set(title=title, xlim=(0, 1.36), ylim=(len(NAMES) - 0.3, -0.3))
         axis.set_yticks([at + 0.2 for at in range(len(NAMES))], NAMES.values())
     return _finish(figure, "x")
 
@@ -68,11 +68,10 @@ def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours
         share, control = line["held"] / line["events"], line.get("control")
         axis.barh(place, share, 0.36, color=colours[half], label=half)
         if control is not None:
-            axis.plot(
-                control, place, "D", c=colours["paper"], mec=colours["quiet"], ms=5, label="control: not used again"
-            )
+            mark: Figures = {"c": colours["paper"], "mec": colours["quiet"], "ms": 5, "clip_on": False}
+            axis.plot(control, place, "D", label="control: not used again", **mark)
         told_share = f"{100 * share:.0f} % of {line['events']}"
-        axis.text(max(share, control or 0) + 0.03, place, told_share, fontsize=9, va="center")
+        axis.text(1.04, place, told_share, fontsize=9, va="center")
 
 
 def _finish(figure: Figure, shares: Any) -> Figure:
