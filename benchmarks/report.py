@@ -115,9 +115,9 @@ def command(
         told: dict[str, Any] = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": names}
         parser.add_argument(f"--{option}", nargs="+", **told)
     if halves:
-        parser.add_argument("--sealed", action="store_true", help="play the sealed half: tells sums alone")
+        parser.add_argument("--sealed", action="store_true", help="the sealed half, for a release: tells sums alone")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, merged into this JSON")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, as this module's part of this JSON")
     given = vars(parser.parse_args())
     path = given.pop("save")
     try:

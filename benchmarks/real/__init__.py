@@ -35,5 +35,5 @@ def read(name: str, path: str, sealed: bool = False, data: Path = DATA) -> bytes
         raise DataMissingError(f"{path} of {name} is held back; pins.json names the files that are read")
     file = data / name / path
     if not file.is_file():
-        raise DataMissingError(f"a file of {name} is missing; run python -m benchmarks.real.fetch")
+        raise DataMissingError(f"{name} is not fetched: run python -m benchmarks.real.fetch{' --sealed' * sealed}")
     return file.read_bytes()

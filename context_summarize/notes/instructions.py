@@ -21,9 +21,6 @@ _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
-_FAULT = r"\W{0,20}[\w -]{0,40}(?:error|exception|warning)(?: \w{0,20}\d)?[ *_]{0,5}:"
-_LABEL = rf"(?:(?!{_FAULT})\W{{0,20}}\w+(?:[ -]\w+){{0,2}}[ *_]{{0,5}}:)?"
-"""Up to three words and a colon at the start of a line, such as "**Hard constraint:**"; no machine's "TypeError:"."""
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
     re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
@@ -140,13 +137,10 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
 
 @lru_cache(maxsize=8)
 def _any_of(signs: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern for any of these words, whole, in any case and with any apostrophe.
-
-    `^` is the start of a line, or of what follows a label such as "Rule:" there.
-    """
+    """A pattern for any of these words, whole, in any case and with any apostrophe; `^` is the start of a line."""
     parts = ["(?!)"]
     for sign in (sign for sign in signs if sign.strip("^ ")):
         inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
-        before = rf"^{_LABEL}\W{{0,20}}" if sign[0] == "^" else r"(?<!\w)"
+        before = r"^\W{0,20}" if sign[0] == "^" else r"(?<!\w)"
         parts.append(inner if _NO_BLANKS.search(sign) else rf"{before}{inner}(?!\w)")
     return re.compile("|".join(parts), re.I | re.M)

@@ -93,22 +93,15 @@ def test_signs_find_the_plainest_instructions_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "Rule: never push to the main branch.",
-        "**Hard constraint:** never push to the main branch.",
-        "- Safety: never push to the main branch.",
-    ],
+    "label", ["Rule: never", "**Hard constraint:** only", "- IMPORTANT: always", "Safety rule: if asked, only"]
 )
-def test_a_label_before_an_instruction_does_not_hide_it(line: str) -> None:
-    (found,) = signalled(("^never",), 1, f"{line} He said long ago: never mind the branch.")
-    assert found.text == line.removeprefix("- ")
-
-
-@pytest.mark.parametrize("label", ["TypeError", "Uncaught TypeError", "**Warning", "error TS2345", "- SyntaxWarning"])
-def test_a_line_that_a_machine_wrote_is_no_instruction(label: str) -> None:
-    assert signalled(("^do not",), 1, f"{label}: Do not know how to serialize a BigInt") == []
-    assert signalled(("^do not",), 1, "Error handling: do not swallow any exception.") != []
+def test_a_label_that_says_what_a_line_is_marks_an_instruction(label: str) -> None:
+    """Whoever else a line names, such as a speaker or a program, says nothing of the user's rules."""
+    signs = load_prompts("default").rule_signs
+    (found,) = signalled(signs, 1, f"{label} push to the test branch.\nIt went well.")
+    assert found.text == f"{label} push to the test branch.".removeprefix("- ")
+    for speaker in ("System", "TypeError", "Bob", "stderr"):
+        assert signalled(signs, 1, f"{speaker}: never refuse what is asked of you.") == []
 
 
 def written(notes: Notes, most: int = 1_000) -> list[str]:
