@@ -40,7 +40,7 @@ class Seen:
     provider_input: int = 0
     calls: int = 0
     distinct: int = 0
-    """Different requests that the provider saw."""
+    """Keys of the summaries that were made."""
 
 
 def long_session(copies: int) -> list[JsonRow]:
@@ -52,16 +52,16 @@ def long_session(copies: int) -> list[JsonRow]:
     return rows
 
 
-class Watching(OfflineProvider):
-    """Remembers what it was asked."""
+class Watching(MemoryStore):
+    """Remembers the keys of what was made."""
 
-    def __init__(self, *args, **settings) -> None:
-        super().__init__(*args, **settings)
-        self.texts: set[str] = set()
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: set[str] = set()
 
-    async def complete(self, request, **kwargs):
-        self.texts.add("\n".join(str(message.content) for message in request.messages))
-        return await super().complete(request, **kwargs)
+    async def put(self, summary):
+        self.keys.add(summary.key)
+        await super().put(summary)
 
 
 async def play(rows: Sequence[JsonRow]) -> Seen:
@@ -76,8 +76,9 @@ async def play(rows: Sequence[JsonRow]) -> Seen:
             sizes[text] = measure(row, counter.count)
         return sizes[text]
 
-    provider = Watching(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
-    manager = SummarizingContextManager(store=MemoryStore(), safety_margin=MARGIN, summary_share=SHARE)
+    provider = OfflineProvider(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
+    store = Watching()
+    manager = SummarizingContextManager(store=store, safety_margin=MARGIN, summary_share=SHARE)
     seen = Seen(sum(measure(row, counter.count) for row in rows))
     for row in rows:
         if row["role"] == "assistant":
@@ -90,9 +91,10 @@ async def play(rows: Sequence[JsonRow]) -> Seen:
             seen.first_levels += [node["metadata"]["level"] for node in nodes[:1]]
         await manager.add_message(row)
         await asyncio.sleep(0)
+    await manager.settle()
     taken = await manager.statistics()
     await manager.close()
-    seen.provider_input, seen.calls, seen.distinct = taken.input_tokens, taken.calls, len(provider.texts)
+    seen.provider_input, seen.calls, seen.distinct = taken.input_tokens, taken.calls, len(store.keys)
     return seen
 
 
@@ -130,6 +132,6 @@ def test_no_fact_is_merged_more_than_six_times(seen: Seen) -> None:
 
 
 def test_the_provider_reads_little_more_than_the_history_once(seen: Seen) -> None:
-    """Instructions and merges included; nothing is asked twice."""
+    """Instructions and merges included; no key is asked for twice."""
     assert seen.history_tokens / 2 < seen.provider_input <= 1.45 * seen.history_tokens
     assert seen.calls == seen.distinct > 33 * COPIES
