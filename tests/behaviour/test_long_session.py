@@ -90,8 +90,7 @@ async def play(rows: Sequence[JsonRow]) -> Seen:
             seen.levels.append(max((node["metadata"]["level"] for node in nodes), default=0))
             seen.first_levels += [node["metadata"]["level"] for node in nodes[:1]]
         await manager.add_message(row)
-        await asyncio.sleep(0)
-    await manager.settle()
+        await manager.settle()  # what an answer of the model leaves time for
     taken = await manager.statistics()
     await manager.close()
     seen.provider_input, seen.calls, seen.distinct = taken.input_tokens, taken.calls, len(store.keys)
