@@ -192,7 +192,7 @@ def main() -> int:
     """Measure and print; 1 where something failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--ratio", action="store_true", help="CPU beside PydanticAI's")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, merged into this JSON")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, as this module's part of this JSON")
     given = parser.parse_args()
     if not given.ratio:
         print(table(run_all(field.cell, [("field-40k", "keeps-95", "Ours")]), field.COLUMNS), "\n")
