@@ -1,14 +1,20 @@
 # Every target works from a clean clone: it makes .venv, installs what it needs and runs.
 
 PYTHON ?= python3
+# The newest first. What pyenv has installed is looked up in its folder: its own `python3.13` runs only where it is chosen.
+SUPPORTED := 3.13 3.12 3.11
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+PYTHONS := $(foreach version,$(SUPPORTED),python$(version) $(wildcard $(PYENV)/$(version).*/bin/python$(version)))
 # Tried in turn when python3 is too old and no other was asked for.
-NEWER := $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
+NEWER := $(if $(filter file,$(origin PYTHON)),$(PYTHONS))
 VENV := .venv
 BIN := $(VENV)/bin
 # The libraries that the benchmarks compare with live apart: the project depends on none of them.
 PEERS := .venv-peers
 # The lowest versions of all dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
+# The newest Python of the machine.
+NEWEST := .venv-newest
 # Amplifier's own loops and providers live apart too.
 HOSTS := .venv-hosts
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
@@ -31,7 +37,7 @@ LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/r
 	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts bench-model model dist test-long test-lowest clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts bench-model model dist test-long test-lowest test-newest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -47,6 +53,20 @@ test-long: $(VENV)/installed-dev ## what CI runs beside `make test`: the wheel, 
 
 test-lowest: $(LOWEST)/installed-lowest ## run some tests with the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m $(PYTEST) -W default $(LOWEST_TESTS)
+
+test-newest: ## `make test` with the newest Python of 3.13, 3.12 and 3.11 that is found here, unless .venv has it
+	@echo "Looking for the newest Python: $(PYTHONS)"; \
+	for candidate in $(PYTHONS); do \
+		if "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then \
+			version=$$("$$candidate" --version); \
+			if [ "$$version" = "$$($(BIN)/python --version 2>/dev/null)" ]; then \
+				echo "$(VENV) has the newest, $$version: make test runs the tests with it"; exit 0; \
+			fi; \
+			echo "The tests run with the newest, $$version ($$candidate)"; \
+			exec $(MAKE) --no-print-directory test VENV=$(NEWEST) PYTHON="$$candidate"; \
+		fi; \
+	done; \
+	echo "None of them is here, or none has venv: make test runs the tests with $(PYTHON) alone"
 
 lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the layers
 	$(BIN)/ruff check .
@@ -85,8 +105,8 @@ dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
 
-clean: ## remove .venv, .venv-peers, .venv-lowest, .venv-hosts, .venv-model, caches and build results
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTS) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, .venv-hosts, .venv-model, caches and build results
+	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) $(HOSTS) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:

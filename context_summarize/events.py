@@ -1,12 +1,15 @@
-"""The events of this module: their names, and an outbox that emits each event once."""
+"""The events of this module: their names, and an outbox that emits each once; and lines for the host's user."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from amplifier_core.models import HookResult
 
 from context_summarize.background import end_tasks
 from context_summarize.redaction import traceback_of
@@ -24,26 +27,35 @@ OVER_BUDGET = "context-summarize:over_budget"
 
 ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, FAILURE, OVER_BUDGET)
 
+_SOURCE = "context-summarize"
+"""Named beside a line for the user, where a host says which hook it is from."""
+
 
 class Outbox:
-    """Events in order. If a cancellation stops an event, the next flush emits it."""
+    """Events, and lines for the user, in order. If a cancellation stops one, the next flush emits it."""
 
-    def __init__(self, hooks: Any | None, redact: bool | Sequence[str] = True) -> None:
-        self._hooks = hooks
+    def __init__(self, coordinator: Any | None, redact: bool | Sequence[str] = True) -> None:
+        self._hooks = getattr(coordinator, "hooks", None)
+        self._show: Any = getattr(coordinator, "process_hook_result", None)
         self._redact = redact
-        self.waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self.waiting: deque[Callable[[], Coroutine[Any, Any, object]]] = deque()
         self._under_way: set[asyncio.Task[Any]] = set()
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
         if self._hooks is not None:
-            self.waiting.append((name, data))
+            self.waiting.append(partial(self.denial, name, data))
+
+    def tell(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
+        """Add a line for the host's user; any thread may do so. The next `flush` shows it, if the host has a screen."""
+        if self._show is not None:
+            self.waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
     async def flush(self) -> None:
-        """Emit the waiting events. A hook that raises changes nothing."""
+        """Emit what waits. A hook or a host that raises changes nothing."""
         while self.waiting:
             # If the request is cancelled, the hooks still handle the current event to its end.
-            task = asyncio.create_task(self.denial(*self.waiting.popleft()))
+            task = asyncio.create_task(self.waiting.popleft()())
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
             await asyncio.shield(task)
@@ -62,6 +74,12 @@ class Outbox:
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
             return None
+
+    async def _shown(self, line: HookResult) -> None:
+        try:
+            await self._show(line, _SOURCE, _SOURCE)
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
+            logger.warning("the host cannot show its user a line: %s", traceback_of(error, self._redact))
 
     async def close(self) -> None:
         """End the emissions that nobody waits for."""

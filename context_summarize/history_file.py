@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from context_summarize.background import in_thread
 from context_summarize.messages.checking import normalise
@@ -27,8 +27,9 @@ logger = logging.getLogger(__name__)
 
 _HEADER = b'{"format":"context-summarize history","version":1}\n'
 _PRIVATE_KEYS = ("thinking_block", "thinking_text", "content_blocks")
-_IN_MEMORY = "history file %r: %s; the session continues in memory"  # a path may hold what a log cannot write
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space")
+_REMEDIES[errno.ELOOP] = "remove the link"
 _LOAD_SECONDS = 30
 """How long a session waits for its file; then it continues in memory."""
 _WAIT_SECONDS = 1
@@ -39,12 +40,12 @@ class HistoryFile:
     """The file of one session; `take` appends the rows that it holds to the history. The first call opens it.
 
     One thread does all work on the disk, in the order of the calls; what has begun is done once, whether or not the
-    caller is cancelled. No method raises: if something is wrong with the file, one warning says so, and the session
-    continues in memory: a file that cannot be loaded is left as it is; after a later error each request writes it anew.
+    caller is cancelled. No method raises: one warning, in the log and to `tell`, says what is wrong, and the session
+    continues in memory. A file that cannot be loaded is left as it is; after a later error each request writes it anew.
     """
 
-    def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None]) -> None:
-        self._disk = _Disk(path)
+    def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None], tell: Callable[[str], None]) -> None:
+        self._disk = _Disk(path, tell)
         self._take = take
         self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "context-summarize-history")
         self._reading: asyncio.Future[Any] | None = None
@@ -64,7 +65,7 @@ class HistoryFile:
     def _begin(self, reading: asyncio.Future[Any]) -> None:
         """Continue with the rows of the file, followed by the rows that came meanwhile."""
         if reading.cancelled():
-            logger.warning(_IN_MEMORY, str(self._disk.path), "it could not be read in time; check its disk")
+            self._disk.warn("it could not be read in time; check its disk")
         rows = None if reading.cancelled() else reading.result()
         if rows is None:
             self._do(self._disk.close)
@@ -133,7 +134,8 @@ class _Unfit(OSError):
 class _Disk:
     """The rows and the file that is to hold them, by blocking calls of one thread; it is open only while it is used."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         self.path = Path(path)
         self._rows: list[JsonRow] = []
         self._lock: BinaryIO | None = None
@@ -148,30 +150,36 @@ class _Disk:
             return None if self._closed else work(*args)
         except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
             if not self._failed:
-                remedy = "free disk space" if getattr(error, "errno", None) in _FULL else "correct persistence.path"
-                logger.warning(_IN_MEMORY, str(self.path), error if isinstance(error, _Unfit) else f"{error}; {remedy}")
+                remedy = _REMEDIES.get(getattr(error, "errno", 0), "correct persistence.path")
+                self.warn(str(error) if isinstance(error, _Unfit) else f"{error}; {remedy}")
             self._failed = True
             return None
+
+    def warn(self, why: str) -> None:
+        """Say in the log and to the user why the session continues in memory."""
+        text = f"history file {str(self.path)!r}: {why}; the session continues in memory"
+        logger.warning("%s", text)
+        self._tell(text)
 
     def load(self) -> list[JsonRow]:
         """Lock, read and repair the file; a missing or empty one is made. One that is damaged or not ours stays."""
         self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = Path(f"{self.path}.lock")
-        lock.touch(mode=0o600)
-        self._lock = lock.open("wb")
+        self._lock = _open(Path(f"{self.path}.lock"), "ab")
         _lock(self._lock)
         Path(f"{self.path}.tmp").unlink(missing_ok=True)  # a session was killed while it wrote this
         if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):
             self._write_whole()
-        with self.path.open("r+b") as file:
-            if file.readline(len(_HEADER)) != _HEADER:
+        with _open(self.path, "r+b") as file:
+            if file.readline(len(_HEADER) + 1).replace(b"\r\n", b"\n") != _HEADER:
                 raise _Unfit("it is not a history file of this version; move it away")
             for number, line in enumerate(file, 2):
                 if not line.endswith(b"\n"):
                     file.truncate(file.tell() - len(line))
                     logger.warning("history file %r: its torn last line was removed", str(self.path))
                     break
+                if line.isspace():  # an editor has saved the file
+                    continue
                 try:
                     self._rows.append(normalise(json.loads(line.decode("utf-8", "surrogatepass"))))
                 except (ValueError, RecursionError):
@@ -182,7 +190,7 @@ class _Disk:
         """Hand the lines of these rows to the system. What an error leaves of them there is their beginning."""
         self._rows += rows
         if not self._failed:
-            with self.path.open("r+b") as file:
+            with _open(self.path, "r+b") as file:
                 file.seek(0, os.SEEK_END)
                 file.writelines(_lines(rows))
 
@@ -195,7 +203,8 @@ class _Disk:
             try:
                 os.link(self.path, archive)
             except OSError:  # a disk without links
-                shutil.copy(self.path, archive)
+                with _open(archive, "xb") as copy, _open(self.path, "rb") as file:
+                    shutil.copyfileobj(file, copy)
         self._write_whole()
 
     def sync(self) -> None:
@@ -203,7 +212,7 @@ class _Disk:
         if self._failed:  # a second sync may succeed although the system has dropped what it could not write
             self._write_whole()
         else:
-            with self.path.open("r+b") as file:
+            with _open(self.path, "r+b") as file:
                 os.fsync(file.fileno())
 
     def close(self) -> None:
@@ -215,8 +224,8 @@ class _Disk:
     def _write_whole(self) -> None:
         """Put a new file with all rows in place of the old one; after a crash, one of the two is there, whole."""
         new = Path(f"{self.path}.tmp")
-        new.touch(mode=0o600)
-        with new.open("wb") as file:
+        new.unlink(missing_ok=True)
+        with _open(new, "xb") as file:
             file.writelines(itertools.chain([_HEADER], _lines(self._rows)))
             file.flush()
             os.fsync(file.fileno())
@@ -228,6 +237,11 @@ class _Disk:
             finally:
                 os.close(folder)
         self._failed = False
+
+
+def _open(path: Path, mode: Literal["rb", "r+b", "ab", "xb"]) -> BinaryIO:
+    """Open a file, made for its owner alone; a link is refused, because it may lead out of a shared folder."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | _NO_LINK, 0o600))
 
 
 def _lock(file: BinaryIO) -> None:

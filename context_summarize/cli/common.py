@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -132,14 +132,31 @@ def replaying(total: int) -> Iterator[Callable[[int], None]]:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
+class _Terminal(Console):
+    """Standard output, until its reader leaves, as `head` does: from then on, what is printed goes nowhere."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader; rich would end the process with exit status 1."""
+        with suppress(SystemExit):
+            super().on_broken_pipe()
+
+
+def echo(text: str) -> None:
+    """Print lines as they are."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        _Terminal().on_broken_pipe()
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
-    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
+    echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
 
 
 def sentence(text: str, style: str = "") -> None:
     """A paragraph."""
-    out = Console(highlight=False)
+    out = _Terminal(highlight=False)
     out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
 
 
@@ -157,7 +174,7 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
         made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
     for row in cells:
         made.add_row(*map(Text, row))
-    Console().print(made)
+    _Terminal().print(made)
 
 
 def facts(lines: Iterable[tuple[str, str, str]]) -> None:
@@ -168,4 +185,4 @@ def facts(lines: Iterable[tuple[str, str, str]]) -> None:
     grid.add_column(style="dim")
     for line in lines:
         grid.add_row(*(Text(plain(cell)) for cell in line))
-    Console().print(grid)
+    _Terminal().print(grid)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from context_summarize.cli.common import guarded, plain, told
+from context_summarize.cli.common import echo, guarded, plain, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rows import counted
@@ -34,7 +34,7 @@ def check_command(name: str) -> None:
         problems = list(find_problems(folder))
         warning = None if problems else _warning(load_prompts(name))
     for text in problems or [f"{folder}: no problems"]:
-        click.echo(plain(text))
+        echo(plain(text))
     if warning:
         told(f"WARNING: {warning}", "yellow")
     if problems:
@@ -54,7 +54,7 @@ def copy_command(name: str, folder: str) -> None:
     """
     with guarded():
         made = _copied(load_prompts(name), Path(folder))
-    click.echo(plain(f"Copied segment.md, merge.md and frame.md into {made}"))
+    echo(plain(f"Copied segment.md, merge.md and frame.md into {made}"))
 
 
 def _warning(prompts: PromptSet) -> str | None:

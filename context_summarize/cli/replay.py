@@ -13,6 +13,7 @@ import click
 
 from context_summarize.cli.common import (
     SESSION_HELP,
+    echo,
     facts,
     guarded,
     heading,
@@ -193,8 +194,8 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     if show_view and result.last_view:
         heading("Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
-            click.secho(f"── {at} {row['role']} ──", bold=True)
-            click.echo(plain(row_text(row)))
+            echo(click.style(f"── {at} {row['role']} ──", bold=True))
+            echo(plain(row_text(row)))
     heading("Compactions", _COMPACTIONS)
     if result.compactions:
         table(_COLUMNS, map(_cells, result.compactions))

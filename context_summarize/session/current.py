@@ -52,7 +52,7 @@ class Current:
             config=config,
             prompts=load_prompts(config.prompts),
             store=store,
-            outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
+            outbox=Outbox(coordinator, config.redact),
             totals=Statistics(),
             count=host.counter.count,
             clock=clock,

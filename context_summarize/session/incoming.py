@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from context_summarize.background import in_thread
@@ -32,7 +33,8 @@ class Incoming:
         self._current, self._now = current, now
         persistence = current.services.config.persistence
         path = session_path(str(persistence["path"]), coordinator) if persistence else None
-        self.file = HistoryFile(path, self._take) if path else None
+        tell = partial(current.services.outbox.tell, level="warning")
+        self.file = HistoryFile(path, self._take, tell) if path else None
         """The history's file; None where none is kept."""
         self._replacing = asyncio.Lock()
         """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""

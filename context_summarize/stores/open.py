@@ -8,7 +8,7 @@ from pathlib import Path
 from context_summarize.errors import ConfigError
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore, SummaryStore
-from context_summarize.stores.shared import SharedStore
+from context_summarize.stores.shared import SharedStore, shown
 from context_summarize.stores.sqlite import SqliteStore
 
 _ENDINGS = (".db", ".sqlite", ".sqlite3")
@@ -53,12 +53,11 @@ def open_file(cache: str | None) -> SqliteStore:
     # Beside `cache/` in the user's folder, which `amplifier update --force` and `amplifier reset` clear.
     home = os.environ.get("AMPLIFIER_HOME") or "~/.amplifier"
     name = f"{home}/context-summarize/summaries.db" if cache is None else cache
-    kind, is_address, _ = name.partition("://")
-    if name == "memory" or is_address:
-        raise ConfigError(f"cache: {kind!r} is not a file, and only a file can be shown or cleared; name one")
+    if name == "memory" or "://" in name:
+        raise ConfigError(f"cache: {shown(name)} is not a file, and only a file can be shown or cleared; name one")
     if not ("/" in name or os.sep in name or name.endswith(_ENDINGS)):
         raise ConfigError(
-            f"cache: {name!r} is not a file; use memory to keep summaries in memory only, a path "
-            f"(with a folder, as in ./name, or ending in {', '.join(_ENDINGS)}), or an address (redis://…)"
+            f"cache: {name!r} is not a file; write a path with a folder, as in ./name, or one that ends in "
+            f"{', '.join(_ENDINGS)}; without a file, a session takes memory or an address (redis://…)"
         )
     return SqliteStore(Path(os.path.expanduser(name)))  # noqa: PTH111 - it does not raise where no home is known

@@ -26,9 +26,9 @@ class SharedStore(TextStore):
     """
 
     def __init__(self, address: str) -> None:
+        self.name = shown(address)
         scheme, _, rest = address.partition("://")
-        login, _, place = rest.rpartition("@")
-        self.name = f"{scheme}://{place.partition('?')[0]}"  # without user, password and options
+        login, _, _ = rest.rpartition("@")
         if scheme.lower() not in _SCHEMES or {*"/?#"} & {*login}:
             raise ConfigError(
                 f"cache: {scheme}://… is not the address of a store; begin it with one of {'://, '.join(_SCHEMES)}://, "
@@ -66,6 +66,12 @@ class SharedStore(TextStore):
             except Exception as error:  # noqa: BLE001 - each client has errors of its own
                 # Their texts may hold a password, so only the kind is told; the library wraps what fails at first.
                 raise StoreUnavailable(f"{self.name}: {type(error.__cause__ or error).__name__}") from None
+
+
+def shown(address: str) -> str:
+    """An address without user, password and options."""
+    scheme, sign, rest = address.partition("://")
+    return f"{scheme}{sign}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 async def _connect(address: str) -> tuple[BaseStore, Callable[[], Awaitable[None]]]:

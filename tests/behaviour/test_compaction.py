@@ -77,6 +77,7 @@ class TestEvents:
         assert f"{post['values_kept']} stand in the view, {len(gone)} do not, such as K-" in told
         assert told.endswith("; recall finds them")
         assert secret not in str(recorder.events) + caplog.text
+        await made.close()
 
 
 class TestWithdrawn:

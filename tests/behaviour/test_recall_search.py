@@ -31,3 +31,4 @@ async def test_edits_and_a_cleared_history_are_followed():
     await context.clear()
     await context.add_message(user("Hello"))
     assert (await ask(context, "deadline")).messages == ()
+    await context.close()

@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amplifier_core import AmplifierSession
 from amplifier_core.testing import MockCoordinator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -41,8 +43,8 @@ def manager(path: Path, coordinator: Any = None) -> SummarizingContextManager:
 
 
 @asynccontextmanager
-async def session(path: Path) -> AsyncIterator[SummarizingContextManager]:
-    made = manager(path)
+async def session(path: Path, coordinator: Any = None) -> AsyncIterator[SummarizingContextManager]:
+    made = manager(path, coordinator)
     yield made
     await made.close()
 
@@ -329,6 +331,34 @@ class TestInMemory:
         [warning] = warnings()
         assert "in memory" in warning
         assert (tmp_path / "file").read_text() == "mine"
+
+    async def test_the_user_is_told_once(self, path, warnings: Callable[[], list[str]]) -> None:
+        """Amplifier's own coordinator hands the warning to the screen, at the next request."""
+        shown = []
+        screen = SimpleNamespace(show_message=lambda *line: shown.append(line))
+        configured = {"session": {"orchestrator": "none", "context": "none"}}
+        host = AmplifierSession(configured, display_system=screen)
+        path.write_text("notes of mine\n")
+        async with session(path, host.coordinator) as made:
+            for _ in range(2):
+                await made.add_message(user("a"))
+                await made.get_messages_for_request(LARGE)
+        [warning] = warnings()
+        assert shown == [(warning, "warning", "hook:context-summarize")]
+
+    async def test_a_host_that_cannot_show_a_line_costs_nothing(self, path, warnings: Callable[[], list[str]]) -> None:
+        """One that raises is in the log."""
+        path.write_text("notes of mine\n")
+
+        async def broken(*_: Any) -> None:
+            raise RuntimeError("no screen")
+
+        for host in (Recorder(), SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None)):
+            async with session(path, host) as made:
+                await made.add_message(user("a"))
+                assert await made.get_messages_for_request(LARGE) == [user("a")]
+        assert len(warnings()) == 3
+        assert "no screen" in warnings()[-1]
 
 
 class TestTheEnd:

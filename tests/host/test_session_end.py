@@ -16,6 +16,8 @@ from context_summarize.testing import JsonRow
 from tests.support.session import Host, is_summary_request, summarise
 
 SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
+ONE_CALL = {**SMALL, "max_concurrency": 1}
+"""The first call seen is then all that is under way: others wait for their turn."""
 
 
 class Gated:
@@ -35,7 +37,7 @@ async def prefetching(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, summary: Callable[[ChatRequest], Any], rows: list[JsonRow] | None
 ) -> Host:
     """A session whose summaries are being made ahead, or one that takes these rows up."""
-    host = await Host(monkeypatch, {**SMALL, "cache": str(tmp_path / "store.sqlite")}, summary=summary).start()
+    host = await Host(monkeypatch, {**ONE_CALL, "cache": str(tmp_path / "store.sqlite")}, summary=summary).start()
     if rows is not None:
         await host.context.set_messages(rows)
         return host

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 from context_summarize.config import Config
@@ -30,7 +31,7 @@ def services(
         config=config,
         prompts=prompts or load_prompts("default"),
         store=store or MemoryStore(),
-        outbox=Outbox(hooks),
+        outbox=Outbox(SimpleNamespace(hooks=hooks)),
         totals=totals or Statistics(),
         count=count,
         clock=clock,

@@ -129,14 +129,22 @@ def test_clear_removes_all_once_it_is_confirmed(filled: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["stats"], ["clear", "--yes"]])
-def test_what_is_no_file_of_summaries_is_refused(tmp_path: Path, command: list[str]) -> None:
-    """A folder, another file, a server's address, memory, an option."""
+def test_what_is_no_file_of_summaries_is_refused_by_name(tmp_path: Path, command: list[str]) -> None:
+    """A folder, another file, a server's address without its password, memory, a bare word; an option."""
     (tmp_path / "notes.db").write_text("not a database, and long enough to be looked at" * 100)
 
-    for cache in (tmp_path, tmp_path / "notes.db", "redis://:word@127.0.0.1:1/0", "memory"):
+    for cache, says in (
+        (tmp_path, f"{tmp_path}: it is a folder; name a file"),
+        (tmp_path / "notes.db", f"{tmp_path}/notes.db: file is not a database; name another file"),
+        (
+            "redis://me:word@127.0.0.1:1/0?a=word",
+            "cache: redis://127.0.0.1:1/0 is not a file, and only a file can be shown",
+        ),
+        ("memory", "cache: memory is not a file, and only a file can be shown or cleared; name one"),
+        ("notes", "cache: 'notes' is not a file; write a path with a folder, as in ./name, or one that ends in .db"),
+    ):
         told = refusal("cache", *command, "--cache", cache)
         assert told.startswith("Error: ")
-        assert ("only a file can be shown or cleared" in told) is (cache in ("redis://:word@127.0.0.1:1/0", "memory"))
+        assert says in told
         assert "word" not in told
-        assert "use memory" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2

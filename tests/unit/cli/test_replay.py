@@ -126,6 +126,18 @@ def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(sessi
     assert told.stderr.startswith(f"note: {session}, line 21 is cut off and left out")
 
 
+@pytest.mark.parametrize("options", [[], ["--show-view"], ["--json"]])
+def test_a_reader_that_leaves_early_is_no_error(session: Path, options: list[str]) -> None:
+    """As `head` does: exit status 0, and not a word."""
+    command = [sys.executable, "-c", "from context_summarize.cli import main; main()", "replay", str(session), *NARROW]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, told = process.communicate()
+    assert (process.returncode, told) == (0, b"")
+
+
 # --- settings and options ---------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import os
 import resource
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ class Session:
 
     def __init__(self, path: Path | str) -> None:
         self.found: list[JsonRow] = []
-        self.file = HistoryFile(str(path), self.found.extend)
+        self.told: list[str] = []
+        self.file = HistoryFile(str(path), self.found.extend, self.told.append)
 
     async def __aenter__(self) -> Session:
         await self.file.ready()
@@ -136,6 +137,17 @@ async def test_a_file_that_is_cut_anywhere_gives_back_a_prefix_and_goes_on(path,
     assert others(path) == []
 
 
+async def test_a_file_that_an_editor_has_saved_is_read(path, warnings):
+    """Lines that end as on Windows, and lines without text; what is added afterwards is read with it."""
+    await written(path, rows_of(2))
+    whole = path.read_bytes()
+    for content in (whole + b"\n", whole.replace(b"\n", b"\r\n") + b" \r\n"):
+        path.write_bytes(content)
+        await written(path, [user("next")])
+        assert await read(path) == [*rows_of(2), user("next")]
+    assert warnings() == []
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -158,9 +170,66 @@ async def test_a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is(p
     assert path.read_bytes() == content
     assert others(path) == []
     (warning,) = warnings()
+    assert session.told == [warning]
     assert str(path) in warning
     assert warning.endswith("in memory")
     assert "move it away;" in warning or "move the file away;" in warning
+
+
+# --- links that somebody has planted ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[True, False])
+def other(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Where the links lead: a file that stays as it is, or none, which is not made."""
+    file = tmp_path / "elsewhere" / "other"
+    file.parent.mkdir()
+    if request.param:
+        file.write_text("theirs")
+    yield file
+    assert [found.read_text() for found in file.parent.iterdir()] == ["theirs"] * request.param
+
+
+async def test_a_lock_that_is_a_link_is_refused_by_name(path, other, warnings):
+    (link := path.with_name(f"{path.name}.lock")).symlink_to(other)
+    await written(path, rows_of(2))
+    (warning,) = warnings()
+    assert f"symbolic links: '{link}'; remove the link;" in warning
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("where", ["beside the file", "in place of the file"])
+async def test_a_link_that_is_planted_in_a_session_is_not_followed(path, other, where):
+    """The next whole file stands in its place."""
+    planted = path if where == "in place of the file" else path.with_name(f"{path.name}.tmp")
+    async with Session(path) as session:
+        planted.unlink(missing_ok=True)
+        planted.symlink_to(other)
+        await session.put("a")
+        await session.file.replace(rows_of(2))
+    assert await read(path) == rows_of(2)
+
+
+async def test_an_archive_on_a_disk_without_links_goes_into_no_link(path, other, monkeypatch):
+    """Somebody may have guessed its name."""
+
+    def planted(_: Path, archive: Path) -> None:
+        archive.symlink_to(other)
+        fail(errno.EPERM)
+
+    monkeypatch.setattr(os, "link", planted)
+    async with Session(path) as session:
+        await session.put("a")
+        await session.file.replace(rows_of(1))
+    assert await read(path) == rows_of(1)
+
+
+async def test_a_lock_keeps_its_content(path):
+    """A file of the user that has this name is locked, and not emptied."""
+    (lock := path.with_name(f"{path.name}.lock")).write_text("mine")
+    await written(path, rows_of(1))
+    assert lock.read_text() == "mine"
+    assert await read(path) == rows_of(1)
 
 
 # --- a new file in place of the old ---------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def accepted(ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
 
     async def ask(path: Path) -> list[JsonRow]:
         for _ in range(2):
-            file = HistoryFile(str(path), lambda _: None)
+            file = HistoryFile(str(path), lambda _: None, lambda _: None)
             await file.ready()
             await file.append([user("a")])
             taken = await file.accepted(ours, theirs)

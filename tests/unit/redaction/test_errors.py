@@ -53,7 +53,7 @@ def test_no_key_reaches_a_log(caplog, what):
         if what == "window":
             assert await Windows(Config()).of(broken) is None
         elif what == "hook":
-            outbox = Outbox(SimpleNamespace(emit=broken.emit))
+            outbox = Outbox(SimpleNamespace(hooks=SimpleNamespace(emit=broken.emit)))
             outbox.put("x", {})
             await outbox.flush()
         else:

@@ -86,7 +86,7 @@ class TestOpenStore:
         """It names what may be meant; nothing is mounted, and no file of that name is made."""
         monkeypatch.chdir(tmp_path)
         coordinator = MockCoordinator()
-        with pytest.raises(ConfigError, match=rf"cache: '{cache}' is not a file; use memory .*\./name.*\.db.*redis://"):
+        with pytest.raises(ConfigError, match=rf"cache: '{cache}' is not a file; .*\./name.*\.db.*memory .*redis://"):
             await mount(coordinator, {"cache": cache})
         with pytest.raises(ConfigError, match="got False; use memory"):  # what YAML makes of `off`
             await mount(coordinator, {"cache": False})

@@ -105,6 +105,17 @@ class TestOpening:
         await other.close()
         assert (await store.get(["a", "b", "c"])).keys() == {"c"}
 
+    @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+    async def test_no_link_beside_the_file_is_followed(self, store: SqliteStore, path: Path, end: str) -> None:
+        """SQLite makes those files; a link that somebody has planted leads nowhere."""
+        await store.put(summary("a"))
+        await store.close()
+        (other := path.with_name("other")).write_text("theirs\n" * 99)
+        path.with_name(path.name + end).symlink_to(other)
+        with pytest.raises(StoreUnavailable, match=r"store\.db: unable to open"):
+            await store.put(summary("b"))
+        assert other.read_text() == "theirs\n" * 99
+
 
 class TestBounds:
     async def test_the_least_recently_used_go_first(self, path: Path, clock: Clock) -> None:
