@@ -52,7 +52,7 @@ class RequestLimits:
     system_prompt: str | None
     """The prompt of the host's factory, which hides stored system rows; None without one."""
     status: JsonRow | None
-    """What of the prompt keeps changing, as the row that ends the request; None without such parts."""
+    """The reminder blocks of the prompt, as the row that ends the request; None without any."""
     correct: Callable[[int], int]
     """Our tokens → the provider's."""
 

@@ -252,8 +252,7 @@ class SummarizingContextManager:
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
-        Reminder blocks in the prompt that change from one request to the next end the request instead. What cannot be
-        called is a TypeError.
+        Reminder blocks in the prompt end the request instead. What cannot be called is a TypeError.
         """
         self._host.system.set_factory(factory)
 
