@@ -7,11 +7,12 @@ import inspect
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from context_summarize.background import guarded, within
+from context_summarize.background import guarded, in_daemon, within
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.failures import says_too_large
@@ -88,13 +89,17 @@ class _Known:
     window: Window | None = None
     ask_again_at: float = -math.inf
     """Seconds of the event loop's clock."""
+    asked: dict[str, Future[Any] | asyncio.Task[Any]] = field(default_factory=dict)
+    """The last call of each method: while it hangs, the method is not called again."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while it is asked: requests that come meanwhile have the same answer."""
 
 
 class Windows:
     """The windows of a session's providers: each is asked at most once a second; what it said last is remembered.
 
     `get_model_info()`, sync or async, tells it, else `get_info().defaults`. A provider that raises, or takes longer
-    than two seconds for an answer, is no reason to lose a request.
+    than two seconds for an answer, is no reason to lose a request; while it hangs it is not asked again.
     """
 
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -108,8 +113,9 @@ class Windows:
         if known is None:
             known = _Known(provider)
             self._known = [*self._known[1 - _MOST_PROVIDERS :], known]
-        if asyncio.get_running_loop().time() >= known.ask_again_at:
-            await self._ask(known)
+        async with known.turn:
+            if asyncio.get_running_loop().time() >= known.ask_again_at:
+                await self._ask(known)
         return known.window
 
     async def _ask(self, known: _Known) -> None:
@@ -117,8 +123,11 @@ class Windows:
         window: Window | None = None
         pause = _PAUSE
         for method, pick in (("get_model_info", None), ("get_info", "defaults")):
+            if (call := known.asked.get(method)) is not None and not call.done():
+                pause = _PAUSE_AFTER_HANG
+                continue
             try:
-                asking = partial(self._asked, known.provider, method, pick)
+                asking = partial(self._asked, known, method, pick)
                 window = window or await within(asking, _INFO_SECONDS, self._is_cancelled)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 if self._is_cancelled():
@@ -134,15 +143,20 @@ class Windows:
             what = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
             logger.error(what, margin, name, known.window.context)
 
-    async def _asked(self, provider: Any, name: str, pick: str | None) -> Window | None:
-        method = guarded(partial(getattr, provider, name, None))
+    async def _asked(self, known: _Known, name: str, pick: str | None) -> Window | None:
+        method = guarded(partial(getattr, known.provider, name, None))
         if not callable(method):
             return None
-        is_coroutine = inspect.iscoroutinefunction(method)
-        answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
+        if inspect.iscoroutinefunction(method):
+            answer = method()
+        else:  # it may block
+            known.asked[name] = call = in_daemon(method)
+            answer = await asyncio.wrap_future(call)
         if inspect.isawaitable(answer):
+            if (task := asyncio.current_task()) is not None:
+                known.asked[name] = task  # it may ignore its cancellation
             answer = await answer
-        return _window_in(provider, answer, pick)
+        return _window_in(known.provider, answer, pick)
 
 
 def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
