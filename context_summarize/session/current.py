@@ -138,14 +138,17 @@ class Current:
         chat = await self.resumed(hides_system=system.text is not None)
         return self.host.meter.correct(chat.rows.tokens() + system.tokens + self.server.retention.tokens)
 
-    def heard(self, response: Mapping[str, Any]) -> None:
-        """Take in an `llm:response` that is none of our own calls'; another provider's says nothing of the view."""
-        is_good, name = response.get("status", "ok") == "ok", response.get("provider")
+    def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
+        """Take in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+
+        Those of another provider say nothing of the view.
+        """
+        is_good, name = not by_loop and response.get("status", "ok") == "ok", response.get("provider")
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
         if isinstance(name, str) and self.host.providers.is_another(name):
             return
-        self.host.refusals.heard(response)
+        self.host.refusals.heard(response, by_loop=by_loop)
         if is_good and isinstance(usage := response.get("usage"), dict):
             self.host.meter.observe(usage)
 

@@ -11,6 +11,7 @@ from typing import Any
 from amplifier_core.models import HookResult
 
 from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.events import HEARD, LOOP_ERROR
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
@@ -257,9 +258,9 @@ class SummarizingContextManager:
         self._host.system.set_factory(factory)
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
-        """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
-        if event == "llm:response" and isinstance(data, dict) and not own_call.get():
-            self._current.heard(data)
+        """Hear an `llm:response` or `provider:error`: figures correct our measuring, refusals make requests smaller."""
+        if event in HEARD and isinstance(data, dict) and not own_call.get():
+            self._current.heard(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
 
     def claim_foreground_usage(self) -> Callable[..., bool]:
