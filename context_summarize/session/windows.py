@@ -7,13 +7,13 @@ import inspect
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from context_summarize.background import guarded, in_daemon, within
+from context_summarize.background import DaemonThreads, guarded, within
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.failures import says_too_large
@@ -25,6 +25,7 @@ _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
 """Seconds for which a provider is not asked again: after an answer, and after a question without one."""
+_THREADS = DaemonThreads()
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
 
@@ -86,10 +87,19 @@ class _Known:
     window: Window | None = None
     ask_again_at: float = -math.inf
     """Seconds of the event loop's clock."""
-    asked: dict[str, Future[Any] | asyncio.Task[Any]] = field(default_factory=dict)
-    """The last call of each method: while it hangs, the method is not called again."""
+    under_way: set[str] = field(default_factory=set)
+    """Methods that have been called and have not ended: one that hangs is not called again."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while it is asked: requests that come meanwhile have the same answer."""
+
+    @contextmanager
+    def asking(self, method: str) -> Iterator[None]:
+        """Mark a method as called until its call has ended, however late that is."""
+        self.under_way.add(method)
+        try:
+            yield
+        finally:
+            self.under_way.discard(method)
 
 
 class Windows:
@@ -120,7 +130,7 @@ class Windows:
         window: Window | None = None
         pause = _PAUSE
         for method, pick in (("get_model_info", None), ("get_info", "defaults")):
-            if (call := known.asked.get(method)) is not None and not call.done():
+            if method in known.under_way:
                 pause = _PAUSE_AFTER_HANG
                 continue
             try:
@@ -144,15 +154,18 @@ class Windows:
         method = guarded(partial(getattr, known.provider, name, None))
         if not callable(method):
             return None
+
+        def call() -> Any:
+            with known.asking(name):
+                return method()
+
         if inspect.iscoroutinefunction(method):
             answer = method()
         else:  # it may block
-            known.asked[name] = call = in_daemon(method)
-            answer = await asyncio.wrap_future(call)
+            answer = await asyncio.get_running_loop().run_in_executor(_THREADS, call)
         if inspect.isawaitable(answer):
-            if (task := asyncio.current_task()) is not None:
-                known.asked[name] = task  # it may ignore its cancellation
-            answer = await answer
+            with known.asking(name):
+                answer = await answer
         return _window_in(known.provider, answer, pick)
 
 
