@@ -283,16 +283,14 @@ class SummarizingContextManager:
             self._current.begin(self._current.fresh())
 
     async def finish(self) -> None:
-        """The session ends: wait up to five seconds for summaries under way and store them, and end the others.
+        """The session ends: wait some seconds for summaries under way and store them, and end the others.
 
-        Hosts clean their providers up before the context, so that calls that went on until `close()` would fail.
+        With `close()` it takes at most five seconds. Hosts clean their providers up before the context, so that calls
+        that went on until then would fail.
         """
         await self._current.finish()
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
-        await self._recall.close()
-        await self._current.close()
-        if self._incoming.file is not None:
-            await self._incoming.file.close()
-        await self._current.services.store.close()
+        file = self._incoming.file
+        await self._current.close(self._recall.close, *([file.close] if file else []))
