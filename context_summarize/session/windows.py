@@ -179,12 +179,6 @@ def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
     return Window(context, output or 0, asked)
 
 
-def _told(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The usage of a response; empty where a server tells none, as providers show it in several ways."""
-    usage = response.get("usage")
-    return usage if isinstance(usage, dict) and usage.get("input_tokens") else {}
-
-
 # --- refused requests ------------------------------------------------------------------------------------------------
 
 _SMALLER = 0.9
@@ -242,8 +236,11 @@ class Refusals:
                 self._open = size, words
             elif by_loop:
                 self._meter.answered()
-        elif not (usage := _told(response)) or self._meter.is_of_view(usage):
-            if not usage:
+            return
+        usage = response.get("usage")
+        figures = usage if isinstance(usage, dict) and usage.get("input_tokens") else None  # some servers tell none
+        if figures is None or self._meter.is_of_view(figures):
+            if figures is None:
                 self._meter.answered()
             self._open = None
             if (refused := self._refused.get(id(self._provider))) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import pytest
 
 from benchmarks.clock import VirtualLoop
-from context_summarize.background import DaemonThreads
 
 T = TypeVar("T")
 
@@ -38,7 +37,7 @@ class Threads:
             return self._submit(partial(work, *args, **kwargs))
 
         with pytest.MonkeyPatch.context() as patch:
-            for pools in (ThreadPoolExecutor, DaemonThreads):
+            for pools in Executor.__subclasses__():
                 patch.setattr(pools, "submit", submit)
             yield
 
