@@ -6,7 +6,9 @@ import asyncio
 import logging
 from array import array
 from collections.abc import Awaitable, Callable, Sequence, Set
+from concurrent.futures import Executor, Future
 from copy import copy
+from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -99,6 +101,24 @@ def guarded(call: Callable[[], T]) -> T:
         raise
     except BaseException as error:
         raise Stopped.of(error) from error
+
+
+class DaemonThreads(Executor):
+    """Do each foreign call in a thread of its own: one that blocks for ever holds up no other work and no exit."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin a call."""
+        future = Future[T]()
+        future.set_running_or_notify_cancel()  # whoever gives up its wait does not end the call
+
+        def run() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - whoever waits for the call raises it
+                future.set_exception(error)
+
+        Thread(target=run, name="context-summarize:foreign", daemon=True).start()
+        return future
 
 
 async def within(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from context_summarize.config import Config
-from context_summarize.events import ALL_EVENTS
+from context_summarize.events import ALL_EVENTS, HEARD
 from context_summarize.recall import tools
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores import open_store
@@ -36,9 +36,8 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     if checked.recall_tool:
         await tools.mount(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
-    unregister = coordinator.hooks.register(
-        "llm:response", manager.observe_response, priority=_AFTER_OTHERS, name=f"{NAME}-meter"
-    )
+    observe, hooks = manager.observe_response, coordinator.hooks
+    unregister = [hooks.register(name, observe, priority=_AFTER_OTHERS, name=f"{NAME}-meter") for name in HEARD]
     coordinator.cancellation.on_cancel(manager.stop_waiting)
     for name in _CAPABILITIES:
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
@@ -46,8 +45,8 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     coordinator.register_capability("context.compacting", lambda: manager.is_compacting)
 
     async def cleanup() -> None:
-        if callable(unregister):
-            unregister()
+        for end in filter(callable, unregister):
+            end()
         await manager.close()
 
     return cleanup

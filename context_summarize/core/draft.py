@@ -13,7 +13,6 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place, next_run
 from context_summarize.core.view import HARD_FLOOR, ShownGroups, short_length
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.tokens.measure import measure
 
@@ -238,7 +237,7 @@ class Draft:
         for group in (*groups.pins(self.view), *groups.from_row(self.view.frontier_row)):
             for entry in groups.shown(group):
                 row = None if entry.origin is None else rows[entry.origin]
-                is_host_system = row and row.role in SYSTEM_ROLES and not is_hook(row.raw) and not row.ephemeral
+                is_host_system = row and row.role in SYSTEM_ROLES and row.pinned
                 if entry.origin is not None and not is_host_system:
                     sizes[entry.origin] = groups.short(entry, self.view).tokens
         return sizes

@@ -87,7 +87,7 @@ class History:
 
     def opens_with_user(self) -> bool:
         """True if the first row that is neither system nor developer is a user message."""
-        return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES), False)
+        return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
 
     @property
     def rows_of_newest_group(self) -> int:

@@ -10,7 +10,7 @@ from context_summarize.core.frames import no_summary, opening_row, row_hint
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.history import History
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.reading import is_hook, is_instruction, is_over
+from context_summarize.messages.reading import is_hook, is_instruction
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.view_rows import continues, synthetic_result, view_row, without_continuation
@@ -130,11 +130,9 @@ class ShownGroups:
         return tuple(first if group.open else first + between)
 
     def _is_hidden(self, index: int) -> bool:
-        """True for a system row that the host's own prompt replaces, and for an instruction that is over."""
+        """True for a system row that the host's own prompt replaces."""
         row = self.history.rows[index]
-        if is_instruction(row.raw):
-            return is_over(row.raw)
-        return self.hides_system and row.role == "system" and not is_hook(row.raw)
+        return self.hides_system and row.role == "system" and not (is_hook(row.raw) or is_instruction(row.raw))
 
     # --- as a view shows them ---------------------------------------------------------------------------------------
 
@@ -273,7 +271,7 @@ class View:
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""
-        head = [{"role": "system", "content": system_prompt}] if system_prompt else []
+        head = [{"role": "system", "content": system_prompt, "metadata": {}}] if system_prompt else []
         return [*head, *(copy_json(entry.row) for entry in self.entries())]
 
     def __len__(self) -> int:

@@ -20,21 +20,24 @@ from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_RO
 _INSTRUCTION = "amplifier:instruction"
 _OVER = ("retired", "anchor_pruned")
 """How an instruction of a host ends: by who gave it, or with the row that it was for."""
+_REFERENCE = "amplifier_public_reference_only"
+"""Marks a row that newer hosts keep for their own screen."""
 
 
 def analyse(raw: JsonRow) -> Row:
     """What the rest of the package needs to know of a normalised row."""
     role, hook, ephemeral = raw["role"], is_hook(raw), is_ephemeral(raw)
     instructs = role in SYSTEM_ROLES or is_instruction(raw)
-    rendered = not (instructs or hook or ephemeral)
+    hidden = _is_over(raw) or _marks(raw).get(_REFERENCE) is True
+    rendered = not (instructs or hook or ephemeral or hidden)
     critical = _marks(raw).get("critical") is True or raw.get("critical") is True
     return Row(
         raw=raw,
         role=role,
         rendered=rendered,
         user=rendered and role == "user" and not is_reminder(raw) and not any(map(is_result, blocks_of(raw))),
-        pinned=(instructs or critical) and not (hook or ephemeral or is_over(raw)),
-        ephemeral=ephemeral,
+        pinned=(instructs or critical) and not (hook or ephemeral or hidden),
+        hidden=hidden,
         calls=tuple(row_calls(raw)) if rendered and role == "assistant" else (),
         result_ids=tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else (),
     )
@@ -59,7 +62,7 @@ def is_instruction(raw: JsonRow) -> bool:
     return _INSTRUCTION in _marks(raw) and raw["role"] in (*SYSTEM_ROLES, "user") and not any(ids_of_results(raw))
 
 
-def is_over(raw: JsonRow) -> bool:
+def _is_over(raw: JsonRow) -> bool:
     """True for such an instruction that is in force no more."""
     marks = _marks(raw).get(_INSTRUCTION)
     return is_instruction(raw) and isinstance(marks, dict) and marks.get("disposition") in _OVER

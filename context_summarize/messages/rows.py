@@ -27,12 +27,13 @@ class Row:
     raw: JsonRow
     role: str
     rendered: bool
-    """False for system, developer, hook and ephemeral rows, and for instructions of the host."""
+    """False for system, developer, hook, ephemeral and hidden rows, and for instructions of the host."""
     user: bool
     """A user message: role user, no hook row, no reminder that the host stores, no tool result in it."""
     pinned: bool
     """Host system and developer rows, instructions of the host, and rows marked critical."""
-    ephemeral: bool
+    hidden: bool
+    """Stands in no view: an instruction that is over, or a row that the host keeps for its own screen."""
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
     is_clean: bool = field(default=False, compare=False)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from context_summarize.messages.rows import JsonRow, compact_json
 
-_TIME = "timestamp"
+TIME = "timestamp"
 
 
 def time_text(seconds: float) -> str:
@@ -26,7 +26,7 @@ def set_times(rows: Iterable[JsonRow], now: str, ours: Iterable[JsonRow] = ()) -
     known: dict[str, deque[JsonRow]] = defaultdict(deque)
     for row in filter(_has_time, ours) if without else ():
         known[compact_json(timeless(row))].append(row)
-    marks = {_TIME: now}  # shared by all rows that have no other mark
+    marks = {TIME: now}  # shared by all rows that have no other mark
     for row in without:
         same = known.get(compact_json(timeless(row))) if known else None
         if same:
@@ -41,7 +41,7 @@ def timeless(row: JsonRow) -> JsonRow:
     if marks is not None and not isinstance(marks, dict):
         return row
     kept = {key: value for key, value in row.items() if key != "metadata"}
-    left = {key: value for key, value in (marks or {}).items() if key != _TIME}
+    left = {key: value for key, value in (marks or {}).items() if key != TIME}
     return {**kept, "metadata": left} if left else kept
 
 
@@ -50,4 +50,4 @@ def _has_time(row: JsonRow) -> bool:
     marks = row.get("metadata")
     if marks is not None and not isinstance(marks, dict):
         return True
-    return (marks or {}).get(_TIME) is not None or row.get(_TIME) is not None
+    return (marks or {}).get(TIME) is not None or row.get(TIME) is not None

@@ -27,8 +27,12 @@ from context_summarize.messages.text import (
     is_remote,
     result_value,
 )
-from context_summarize.messages.timing import timeless
+from context_summarize.messages.timing import TIME
 
+_PUBLIC = "amplifier_public_"
+"""Begins the keys of metadata that say how a host shows a row."""
+_WRITTEN = ("content", "tool_calls", "metadata")
+"""Keys of a row that a view writes anew."""
 _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 """Blocks that hosts know as they are, calls, results and images aside."""
 
@@ -36,20 +40,18 @@ _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     """A copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
 
-    It carries no time: that is nothing to a model, and a request stays the beginning of the next one whatever a host
-    does to it.
-
     `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
     """
-    raw = timeless(row.raw)
+    raw = row.raw
+    if row.hidden:
+        return None
     if row.role == "tool" and not row.rendered:
         # A tool row of a hook, or an ephemeral one, answers no call, so it must not be a result.
-        kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
-        return {"role": "user", "content": content_text(raw.get("content")), **kept}
+        return {"role": "user", "content": content_text(raw.get("content")), "metadata": _marks(raw)}
     if row.role == "tool" and not answered:
         return None
-    out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key not in ("content", "tool_calls")}
-    out["content"] = _content(row, Counter(answered or ()))
+    out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key not in _WRITTEN}
+    out |= {"content": _content(row, Counter(answered or ())), "metadata": _marks(raw)}
     if row.result_ids and row.role == "user" and out["content"] == [] and raw.get("content"):
         return None
     if row.role == "tool":
@@ -59,6 +61,17 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
         shown = [{**copy_json(entry), "id": id_} for entry, id_ in named if id_]
         out |= {"tool_calls": shown} if shown else {}
     return out if _passes(out) else _mended(out, row)
+
+
+def _marks(raw: JsonRow) -> JsonRow:
+    """The metadata of a view's row; some providers set no breakpoint for their cache at a row without.
+
+    It carries no time: that is nothing to a model, and a request stays the beginning of the next one whatever a host
+    does to it. Nor does it carry the copies of a row that newer hosts keep for their own screen.
+    """
+    marks = raw.get("metadata")
+    kept = marks.items() if isinstance(marks, dict) else ()
+    return {str(key): copy_json(item) for key, item in kept if key != TIME and not str(key).startswith(_PUBLIC)}
 
 
 def _content(row: Row, keep: Counter[str]) -> Any:
@@ -109,13 +122,11 @@ def _block(block: Any) -> JsonRow:
 
 def _mended(out: JsonRow, row: Row) -> JsonRow:
     """What `amplifier_core.message_models.Message(**row)` takes of a row that it refuses: words, calls and ids stay."""
-    safe: JsonRow = {"role": row.role, "content": out["content"]}
+    safe: JsonRow = {key: out[key] for key in ("role", "content", "metadata")}
     if isinstance(out["content"], list):
         safe["content"] = [_mended_block(block, row.role) for block in out["content"]]
     kinds = {"name": str, "tool_call_id": str, "tool_calls": list}
     safe |= {key: out[key] for key, kind in kinds.items() if isinstance(out.get(key), kind)}
-    if isinstance(out.get("metadata"), dict):
-        safe["metadata"] = {str(key): item for key, item in out["metadata"].items()}
     return safe
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from context_summarize.background import LONG, in_thread
+from context_summarize.background import GRACE, LONG, in_thread, within
 from context_summarize.config import Config
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.plan import next_plan
@@ -29,7 +30,9 @@ from context_summarize.summaries.services import Services, Statistics
 T = TypeVar("T")
 
 END_SECONDS = 5.0
-"""How long the end of a session waits for the summaries that are under way."""
+"""How long the end of a session takes at most, in all."""
+_FOR_CALLS, _FOR_FINISH = 0.8, 0.9
+"""Shares of it: until then summaries under way are waited for; until then they are stored and told of."""
 
 
 class Current:
@@ -66,6 +69,8 @@ class Current:
         self.records = Records(services, tasks, host.session_id)
         self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: self.planned(chat, limits, next_plan))
         self._redact = build_redactor(config.redact)
+        self._left = END_SECONDS
+        """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
         """The last request that was answered for good: the same one again has the same view, without a compaction."""
         self.chat = self.fresh()
@@ -138,29 +143,44 @@ class Current:
         chat = await self.resumed(hides_system=system.text is not None)
         return self.host.meter.correct(chat.rows.tokens() + system.tokens + self.server.retention.tokens)
 
-    def heard(self, response: Mapping[str, Any]) -> None:
-        """Take in an `llm:response` that is none of our own calls'; another provider's says nothing of the view."""
-        is_good, name = response.get("status", "ok") == "ok", response.get("provider")
+    def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
+        """Take in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+
+        Those of another provider say nothing of the view.
+        """
+        is_good, name = not by_loop and response.get("status", "ok") == "ok", response.get("provider")
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
         if isinstance(name, str) and self.host.providers.is_another(name):
             return
-        self.host.refusals.heard(response)
+        self.host.refusals.heard(response, by_loop=by_loop)
         if is_good and isinstance(usage := response.get("usage"), dict):
             self.host.meter.observe(usage)
 
     async def finish(self) -> None:
         """Begin no more summaries; what is under way may take its time, and is stored then."""
+        await self._ends(self._finished, _FOR_FINISH)
+
+    async def _finished(self) -> None:
         await self.prefetch.close()
-        await self.tasks.close(END_SECONDS)
+        await self.tasks.close(_FOR_CALLS * self._left)
         await self.services.outbox.flush()
 
-    async def close(self) -> None:
-        """End what is under way."""
-        await self.prefetch.close()
-        await self.tasks.close()
-        await self.services.outbox.close()
+    async def close(self, *others: Callable[[], Awaitable[None]]) -> None:
+        """End what is under way, these others at the same time, and let go of the store."""
+        ending = (self.prefetch.close, self.tasks.close, self.services.outbox.close, self._release, *others)
+        await self._ends(lambda: asyncio.gather(*(end() for end in ending)))
+
+    async def _release(self) -> None:
         await self.records.close()
+        await self.services.store.close()
+
+    async def _ends(self, work: Callable[[], Awaitable[Any]], share: float = 1.0) -> None:
+        """Do this within what is left for the end of the session, or a share of it; what takes longer is given up."""
+        began = asyncio.get_running_loop().time()
+        with contextlib.suppress(TimeoutError):
+            await within(work, max(0.0, share * self._left - GRACE))
+        self._left -= asyncio.get_running_loop().time() - began
 
     async def planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
         """What planning comes to; in a thread, on a copy, where the rows are many."""

@@ -52,7 +52,7 @@ class RequestLimits:
     system_prompt: str | None
     """The prompt of the host's factory, which hides stored system rows; None without one."""
     status: JsonRow | None
-    """What of the prompt keeps changing, as the row that ends the request; None without such parts."""
+    """The reminder blocks of the prompt, as the row that ends the request; None without any."""
     correct: Callable[[int], int]
     """Our tokens → the provider's."""
 
@@ -82,7 +82,7 @@ class Host:
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
         session_id = getattr(coordinator, "session_id", None)
         self.session_id = session_id if isinstance(session_id, str) else None
-        self.refusals = Refusals(self.meter)
+        self.refusals = Refusals(self.meter, config.safety_margin)
         self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
         self.served: RequestLimits | None = None
@@ -95,9 +95,9 @@ class Host:
             TypeError, ValueError: as `request_budget`.
         """
         provider, system = self.providers.seen(wanted.provider), self.system
-        budget = await request_budget(self._config, wanted.token_budget, provider, self.providers.windows)
-        if (bound := self.refusals.bound(provider)) is not None:
-            budget = min(budget, bound)
+        windows = self.providers.windows
+        budget = await request_budget(self._config, wanted.token_budget, provider, windows)
+        budget = await self.refusals.bounded(budget, provider, windows)
         if system.factory is not None:
             await system.refresh()
         cap = self._config.threshold_tokens

@@ -11,6 +11,7 @@ from typing import Any
 from amplifier_core.models import HookResult
 
 from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.events import HEARD, LOOP_ERROR
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
@@ -252,15 +253,14 @@ class SummarizingContextManager:
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
-        Reminder blocks in the prompt that change from one request to the next end the request instead. What cannot be
-        called is a TypeError.
+        Reminder blocks in the prompt end the request instead. What cannot be called is a TypeError.
         """
         self._host.system.set_factory(factory)
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
-        """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
-        if event == "llm:response" and isinstance(data, dict) and not own_call.get():
-            self._current.heard(data)
+        """Hear an `llm:response` or `provider:error`: figures correct our measuring, refusals make requests smaller."""
+        if event in HEARD and isinstance(data, dict) and not own_call.get():
+            self._current.heard(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
 
     def claim_foreground_usage(self) -> Callable[..., bool]:
@@ -283,16 +283,14 @@ class SummarizingContextManager:
             self._current.begin(self._current.fresh())
 
     async def finish(self) -> None:
-        """The session ends: wait up to five seconds for summaries under way and store them, and end the others.
+        """The session ends: wait some seconds for summaries under way and store them, and end the others.
 
-        Hosts clean their providers up before the context, so that calls that went on until `close()` would fail.
+        With `close()` it takes at most five seconds. Hosts clean their providers up before the context, so that calls
+        that went on until then would fail.
         """
         await self._current.finish()
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
-        await self._recall.close()
-        await self._current.close()
-        if self._incoming.file is not None:
-            await self._incoming.file.close()
-        await self._current.services.store.close()
+        file = self._incoming.file
+        await self._current.close(self._recall.close, *([file.close] if file else []))

@@ -10,8 +10,7 @@ from context_summarize.core.view import View
 from context_summarize.events import OVER_BUDGET, Outbox
 from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow, copy_json
-from context_summarize.messages.timing import timeless
-from context_summarize.messages.view_rows import continues
+from context_summarize.messages.view_rows import continues, view_row
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.tokens.calibration import Meter
@@ -88,7 +87,7 @@ class Retention:
             if index is None:  # not in the history, and not lost for that
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
             elif not _is_whole(chat, index):
-                held.append(copy_json(timeless(chat.history.rows[index].raw)))
+                held += filter(None, [view_row(chat.history.rows[index])])
         is_new, self._held, self._compaction = held != self._held, held, compaction
         if is_new:
             self.tokens = sum(measure(row, self._count) for row in held)

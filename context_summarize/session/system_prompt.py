@@ -1,12 +1,10 @@
-"""The system prompt of a session whose host makes it anew for every request, and the parts of it that keep changing."""
+"""The system prompt of a session whose host makes it anew for every request, and the reminders that it holds."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
 
 from context_summarize.background import within
 from context_summarize.messages.rows import SOURCE, JsonRow
@@ -18,19 +16,17 @@ logger = logging.getLogger(__name__)
 Factory = Callable[[], Awaitable[str]]
 
 _BLOCK = re.compile(
-    r"(?<!\n)\n*(<system-reminder(?: [^<>]*)?>)(?:(?!<system-reminder(?: [^<>]*)?>)[\s\S])*?</system-reminder>"
+    r"(?<!\n)\n*<system-reminder(?: [^<>]*)?>(?:(?!<system-reminder(?: [^<>]*)?>)[\s\S])*?</system-reminder>"
 )
 """A reminder block and the line breaks before it. Its tag may also stand in the prompt's text, without an end."""
-_Name: TypeAlias = tuple[str, int]
-"""The opening tag of a block, and which of the blocks with this tag it is, counted from the end."""
 
 
 class SystemPrompt:
     """What the host's factory gave last; while there is one, stored system rows are hidden, hook rows aside.
 
-    Hooks read the factory, wrap it so that the prompt has a block of theirs, and set it again. A block that changes
-    would make the provider's prompt cache worthless from there on. So once it has changed or gone it is served at the
-    end of the request, where hooks place it that have no prompt to write in.
+    Hooks read the factory, wrap it so that the prompt has a reminder block of theirs, and set it again. A block that
+    changes would make the provider's prompt cache worthless from there on. So reminder blocks are served at the end of
+    the request, where hooks place them that have no prompt to write in.
     """
 
     def __init__(
@@ -42,15 +38,11 @@ class SystemPrompt:
         self.factory: Factory | None = None
         """Who is asked for the prompt; None = nobody, the stored rows hold."""
         self.text: str | None = None
-        """The prompt without the blocks that keep changing; None while stored rows hold."""
+        """The prompt without reminder blocks; None while stored rows hold."""
         self.tokens = 0
         """The size of it and of the status row, uncorrected."""
         self.status: JsonRow | None = None
-        """The blocks that keep changing, as the row that ends a request; None while there are none."""
-        self._blocks: dict[_Name, str] = {}
-        """What each block was last."""
-        self._changing: set[_Name] = set()
-        """Blocks that have changed between two requests, or have gone."""
+        """The reminder blocks, as the row that ends a request; None while there are none."""
 
     def set_factory(self, factory: Factory | None) -> None:
         """Ask this one from now on; None = the stored rows hold again.
@@ -78,7 +70,7 @@ class SystemPrompt:
                 told = traceback_of(error, self._redact)
                 logger.warning("the system prompt factory failed; the last prompt is used: %s", told)
             return
-        self._show(*(self._parted(prompt) if isinstance(prompt, str) else (None, "")))
+        self._show(*(_parted(prompt) if isinstance(prompt, str) else (None, "")))
 
     def _show(self, text: str | None, status: str) -> None:
         if (text, status) == (self.text, self.status["content"] if self.status else ""):
@@ -88,16 +80,8 @@ class SystemPrompt:
         rows = [row for row in ({"role": "system", "content": text}, self.status) if row and row["content"]]
         self.tokens = sum(measure(row, self._count) for row in rows)
 
-    def _parted(self, prompt: str) -> tuple[str, str]:
-        later, names = Counter[str](), list[_Name]()
-        found = list(_BLOCK.finditer(prompt))
-        for block in reversed(found):
-            names.append((block[1], later[block[1]]))
-            later[block[1]] += 1
-        names.reverse()
-        blocks = dict(zip(names, (block[0] for block in found), strict=True))
-        self._changing |= {name for name, text in self._blocks.items() if blocks.get(name) != text}
-        self._blocks |= blocks
-        left = iter(names)
-        text = _BLOCK.sub(lambda block: "" if next(left) in self._changing else block[0], prompt)
-        return text, "".join(block for name, block in blocks.items() if name in self._changing).strip()
+
+def _parted(prompt: str) -> tuple[str, str]:
+    """A prompt without its reminder blocks; and these, one after the other."""
+    blocks = (block[0] for block in _BLOCK.finditer(prompt))
+    return _BLOCK.sub("", prompt), "".join(blocks).strip()

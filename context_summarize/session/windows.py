@@ -6,12 +6,14 @@ import asyncio
 import inspect
 import logging
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-from context_summarize.background import guarded, within
+from context_summarize.background import DaemonThreads, guarded, within
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.failures import says_too_large
@@ -23,12 +25,9 @@ _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
 """Seconds for which a provider is not asked again: after an answer, and after a question without one."""
+_THREADS = DaemonThreads()
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
-_SMALLER = 0.9
-"""Share of a refused request that the next one may take."""
-_Asked: TypeAlias = tuple[int, str | None]
-"""Identity of a provider, which lives as long as its session; and the model that was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +87,26 @@ class _Known:
     window: Window | None = None
     ask_again_at: float = -math.inf
     """Seconds of the event loop's clock."""
+    under_way: set[str] = field(default_factory=set)
+    """Methods that have been called and have not ended: one that hangs is not called again."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while it is asked: requests that come meanwhile have the same answer."""
+
+    @contextmanager
+    def asking(self, method: str) -> Iterator[None]:
+        """Mark a method as called until its call has ended, however late that is."""
+        self.under_way.add(method)
+        try:
+            yield
+        finally:
+            self.under_way.discard(method)
 
 
 class Windows:
     """The windows of a session's providers: each is asked at most once a second; what it said last is remembered.
 
     `get_model_info()`, sync or async, tells it, else `get_info().defaults`. A provider that raises, or takes longer
-    than two seconds for an answer, is no reason to lose a request.
+    than two seconds for an answer, is no reason to lose a request; while it hangs it is not asked again.
     """
 
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -108,8 +120,9 @@ class Windows:
         if known is None:
             known = _Known(provider)
             self._known = [*self._known[1 - _MOST_PROVIDERS :], known]
-        if asyncio.get_running_loop().time() >= known.ask_again_at:
-            await self._ask(known)
+        async with known.turn:
+            if asyncio.get_running_loop().time() >= known.ask_again_at:
+                await self._ask(known)
         return known.window
 
     async def _ask(self, known: _Known) -> None:
@@ -117,8 +130,11 @@ class Windows:
         window: Window | None = None
         pause = _PAUSE
         for method, pick in (("get_model_info", None), ("get_info", "defaults")):
+            if method in known.under_way:
+                pause = _PAUSE_AFTER_HANG
+                continue
             try:
-                asking = partial(self._asked, known.provider, method, pick)
+                asking = partial(self._asked, known, method, pick)
                 window = window or await within(asking, _INFO_SECONDS, self._is_cancelled)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 if self._is_cancelled():
@@ -134,15 +150,23 @@ class Windows:
             what = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
             logger.error(what, margin, name, known.window.context)
 
-    async def _asked(self, provider: Any, name: str, pick: str | None) -> Window | None:
-        method = guarded(partial(getattr, provider, name, None))
+    async def _asked(self, known: _Known, name: str, pick: str | None) -> Window | None:
+        method = guarded(partial(getattr, known.provider, name, None))
         if not callable(method):
             return None
-        is_coroutine = inspect.iscoroutinefunction(method)
-        answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
+
+        def call() -> Any:
+            with known.asking(name):
+                return method()
+
+        if inspect.iscoroutinefunction(method):
+            answer = method()
+        else:  # it may block
+            answer = await asyncio.get_running_loop().run_in_executor(_THREADS, call)
         if inspect.isawaitable(answer):
-            answer = await answer
-        return _window_in(provider, answer, pick)
+            with known.asking(name):
+                answer = await answer
+        return _window_in(known.provider, answer, pick)
 
 
 def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
@@ -155,68 +179,101 @@ def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
     return Window(context, output or 0, asked)
 
 
-def _told(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The usage of a response; empty where a server tells none, as providers show it in several ways."""
-    usage = response.get("usage")
-    return usage if isinstance(usage, dict) and usage.get("input_tokens") else {}
-
-
 # --- refused requests ------------------------------------------------------------------------------------------------
+
+_SMALLER = 0.9
+"""Share of a refused request that the next one may take."""
+_ACCEPTED = 10
+"""Answers after which larger requests are tried again, once: a refusal may come of a fault that passes."""
+_LIMIT = re.compile(
+    r"(?:context|maximum (?:number of tokens|model length|prompt length)|limit of|>)[^\d]{0,40}(\d[\d,]{3,})"
+)
+"""The window that a refusal names, as in "maximum context length is 65536 tokens" or "208310 tokens > 200000"."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    """What a provider has refused for its length."""
+
+    most: int
+    """Tokens of ours that the next requests may take."""
+    named: int | None = None
+    """The window that a refusal has named."""
+    is_firm: bool = False
+    """True once it has refused twice."""
+    accepted: int = 0
+    """Answers since the first refusal."""
 
 
 class Refusals:
-    """Bounds for each provider and model of a session, learnt from `llm:response`.
+    """Bounds for each provider of a session, learnt from `llm:response` and the loop's own `provider:error`.
 
-    A response names no request, so it is taken for that of the request that was served last and has no answer yet.
-    Whose refusal it was shows when the next request is prepared: if the host's own has been answered meanwhile, the
-    refused one was a helper's. Sizes are tokens of ours, which a later correction of the measuring leaves as they are.
+    Neither names a request, so a refusal is taken for that of the request that was served last and has no answer yet.
+    Whose refusal it was shows when the next request is prepared: if the host's own has been answered meanwhile, or its
+    loop has told of another failure, the refused one was a helper's. Sizes are tokens of ours, which a later correction
+    of the measuring leaves as they are.
     """
 
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
+    def __init__(self, meter: Meter, safety_margin: int) -> None:
+        self._meter, self._margin = meter, safety_margin
         self._provider: Any = None
         """Who was asked last."""
-        self._models: dict[int, str | None] = {}
-        """The model that answered or refused last, for each provider."""
-        self._refused: dict[_Asked, tuple[int, int]] = {}
-        """The size of the refused request, and the bound that follows."""
-        self._open: tuple[_Asked, int] | None = None
-        """The last refusal, while it may be a helper's."""
+        self._refused: dict[int, _Refused] = {}
+        """By the identity of a provider, which lives as long as its session."""
+        self._open: tuple[int, str] | None = None
+        """The last refusal, while it may be a helper's: the size of the request, and the words."""
 
-    def heard(self, response: Mapping[str, Any]) -> None:
-        """Take in an `llm:response` that is none of our own calls'. Usage is observed afterwards."""
-        size, model = self._meter.unanswered, response.get("model")
-        if size is None:
+    def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
+        """Take in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+
+        Usage is observed afterwards.
+        """
+        if (size := self._meter.unanswered) is None:
             return
-        asked = (id(self._provider), model if isinstance(model, str) else None)
-        if response.get("status") == "error":
-            if says_too_large(f"{response.get('error_type')} {response.get('error')}"):
-                self._open = (asked, size)
-        elif not (usage := _told(response)) or self._meter.is_of_view(usage):
-            if not usage:
+        if by_loop or response.get("status") == "error":
+            words = f"{response.get('error_type')} {response.get('error')}".lower()
+            if says_too_large(words):
+                self._open = size, words
+            elif by_loop:
                 self._meter.answered()
-            self._models[asked[0]], self._open = asked[1], None
-            if size >= self._refused.get(asked, (size + 1, 0))[0]:
-                del self._refused[asked]
+            return
+        usage = response.get("usage")
+        figures = usage if isinstance(usage, dict) and usage.get("input_tokens") else None  # some servers tell none
+        if figures is None or self._meter.is_of_view(figures):
+            if figures is None:
+                self._meter.answered()
+            self._open = None
+            if (refused := self._refused.get(id(self._provider))) is not None:
+                refused.accepted += 1
 
-    def bound(self, provider: Any) -> int | None:
-        """Tokens that the next request to a provider may take; None while it has refused nothing."""
-        if self._open is not None and self._open[1] == self._meter.unanswered:
+    async def bounded(self, budget: int, provider: Any, windows: Windows) -> int:
+        """The budget of the next request to a provider, as far as it has not refused so much."""
+        if self._open is not None and self._open[0] == self._meter.unanswered:
             self._bind(*self._open)
         self._provider, self._open = provider, None
-        bound = self._refused.get((id(provider), self._models.get(id(provider))))
-        return None if bound is None else self._meter.correct(bound[1])
+        if (refused := self._refused.get(id(provider))) is None:
+            return budget
+        window = await windows.of(provider)
+        if (named := refused.named) is not None:
+            window = replace(window, context=min(window.context, named)) if window else Window(named, named)
+            budget = min(budget, window.budget(self._margin))
+        is_tried = window is not None and refused.accepted >= _ACCEPTED and not refused.is_firm
+        return budget if is_tried else min(budget, self._meter.correct(refused.most))
 
-    def _bind(self, asked: _Asked, size: int) -> None:
-        correct = self._meter.correct
-        bound = max(1, self._meter.invert(int(_SMALLER * correct(size))))
+    def _bind(self, size: int, words: str) -> None:
+        correct, provider = self._meter.correct, self._provider
+        most = max(1, self._meter.invert(int(_SMALLER * correct(size))))
+        if (refused := self._refused.get(id(provider))) is None:
+            refused = self._refused[id(provider)] = _Refused(most)
+        else:
+            refused.most, refused.is_firm = min(most, refused.most), True
+        for limit in _LIMIT.findall(words):
+            refused.named = int(limit.replace(",", ""))
         logger.log(
-            logging.INFO if asked in self._refused else logging.WARNING,
-            "%r, model %s, has refused a request of %d tokens for its length; the next ones take at most %d. "
-            "max_tokens, or the window that the provider reports, is too large",
-            type(self._provider).__name__,
-            asked[1],
+            logging.INFO if refused.is_firm else logging.WARNING,
+            "%r has refused a request of %d tokens for its length, so the next ones are smaller (%s); max_tokens, or "
+            "the window that the provider reports, may be too large",
+            type(provider).__name__,
             correct(size),
-            correct(bound),
+            f"it takes {refused.named}" if refused.named else f"at most {correct(refused.most)}",
         )
-        self._models[asked[0]], self._refused[asked] = asked[1], (size, bound)

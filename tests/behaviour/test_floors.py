@@ -80,7 +80,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
             before = recorder.count("context:compaction")
             view = await manager.get_messages_for_request(BUDGET, provider)
             fired.append(recorder.count("context:compaction") - before)
-            assert view[0] == {"role": "system", "content": prompt}
+            assert view[0] == {"role": "system", "content": prompt, "metadata": {}}
             assert broken_pairs(view) == []
     assert max(sum(fired[at : at + 10]) for at in range(len(fired))) <= 2
     [event] = recorder.of("context-summarize:over_budget")

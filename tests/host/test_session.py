@@ -354,7 +354,7 @@ def test_a_second_checkout_is_used_as_it_stands(tmp_path):
 
     assert done.returncode == 0, done.stderr
     view, used = done.stdout.splitlines()
-    assert view == "[{'role': 'user', 'content': 'hello'}]"
+    assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {}}]"
     assert Path(used).is_relative_to(checkout)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,9 +12,13 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
+from context_summarize import SummarizingContextManager
 from context_summarize.session import current
-from context_summarize.testing import JsonRow
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
+from tests.support.recorder import Recorder
+from tests.support.rows import tool_session
 from tests.support.session import Host, is_summary_request, summarise
+from tests.support.virtual import Threads, run_virtually
 
 SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
 ONE_CALL = {**SMALL, "max_concurrency": 1}
@@ -76,7 +81,7 @@ async def test_what_takes_longer_ends_without_a_word(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    monkeypatch.setattr(current, "END_SECONDS", 0.01)
+    monkeypatch.setattr(current, "END_SECONDS", 1.0)
     host = await prefetching(monkeypatch, tmp_path, Gated(), None)
     await host.end()
 
@@ -108,3 +113,64 @@ async def test_sessions_that_stay_short_pay_for_no_summary(monkeypatch: pytest.M
     assert len(host.provider.summary_requests) > 0
     assert (await host.context.statistics()).waits == 0
     await host.end()
+
+
+class Stuck(Recorder):
+    """A host in which all hangs, once the session ends: hooks, the store, and a provider that ignores cancellations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends, self.go, self.asked = False, asyncio.Event(), 0
+
+    async def emit(self, name: str, data: JsonRow) -> None:
+        await self.hang()
+
+    async def hang(self) -> None:
+        while self.ends and not self.go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.go.wait()
+
+    async def answer(self, request: ChatRequest) -> str:
+        self.asked += 1
+        await asyncio.sleep(self.asked)  # the first comes while the session ends
+        await self.hang()
+        return summarise(request)
+
+
+class StuckStore(MemoryStore):
+    """A store that hangs with its host."""
+
+    def __init__(self, host: Stuck) -> None:
+        super().__init__()
+        self.put = self.put_record = self.close = lambda *_: host.hang()  # type: ignore[method-assign, assignment]
+
+
+@pytest.mark.parametrize("finishes", [True, False], ids=["finish and close", "close alone"])
+def test_the_whole_end_takes_five_seconds_whatever_hangs(tmp_path: Path, finishes: bool) -> None:
+    """In virtual time. Some hosts do not tell of the end before they clean up."""
+    disk = Threads()
+
+    async def run() -> None:
+        loop, host = asyncio.get_running_loop(), Stuck()
+        file = {"path": str(tmp_path / "history.jsonl")}
+        made = SummarizingContextManager(host, store=StuckStore(host), persistence=file, segment_tokens=512)
+        for row in tool_session(40):
+            await made.add_message(row)
+        await made.get_messages_for_request(100_000, ScriptedProvider(then=host.answer))
+        compacting = asyncio.create_task(made.compact())
+        while not host.asked:  # noqa: ASYNC110 - the provider has no event for it
+            await asyncio.sleep(0)
+        host.ends, began = True, loop.time()
+        disk.hang()
+        try:
+            async with asyncio.timeout(60):
+                if finishes:
+                    await made.finish()
+                await made.close()
+            assert loop.time() - began <= 5
+        finally:
+            host.go.set()
+            disk.go_on()
+        await compacting
+
+    run_virtually(run(), disk)

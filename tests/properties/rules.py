@@ -30,10 +30,11 @@ def saved(rows: Rows) -> Rows:
 
 
 def check_shape(view: Rows) -> None:
-    """Rules 2 and 3: pairs are whole, and every row passes the host's `Message`."""
+    """Rules 2 and 3: pairs are whole, and every row passes the host's `Message` and has metadata."""
     assert broken_pairs(view) == []
     for row in view:
         Message(**row)
+        assert isinstance(row["metadata"], dict)
 
 
 def check_tiles(view: Rows) -> None:

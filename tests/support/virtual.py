@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -33,11 +33,12 @@ class Threads:
     def in_place(self) -> Iterator[None]:
         """As long as this lasts, no pool begins a thread."""
 
-        def submit(pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        def submit(pool: Executor, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             return self._submit(partial(work, *args, **kwargs))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ThreadPoolExecutor, "submit", submit)
+            for pools in Executor.__subclasses__():
+                patch.setattr(pools, "submit", submit)
             yield
 
     def hang(self, pieces: int = sys.maxsize) -> None:

@@ -29,7 +29,7 @@ class TestViewRow:
             "content": "x",
             "metadata": {"source": "hook"},
         }
-        assert view({**answer, "ephemeral": True}) == {"role": "user", "content": "x"}
+        assert view({**answer, "ephemeral": True}) == {"role": "user", "content": "x", "metadata": {}}
 
     @pytest.mark.parametrize(
         ("block", "shown"),
@@ -48,13 +48,13 @@ class TestViewRow:
     def test_what_cannot_be_mended_is_shown_as_text_calls_and_ids(self) -> None:
         """Block by block: what the host refuses goes, words, calls and ids stay."""
         broken: dict[Any, Any] = {**user("x"), "name": 5, "tool_call_id": 7, "metadata": [1], 3: 4, None: 5}
-        assert view(broken) == {"role": "user", "content": "x"}
+        assert view(broken) == {"role": "user", "content": "x", "metadata": {}}
         assert view({**user("x"), "metadata": {1: 2, "a": 3}})["metadata"] == {"1": 2, "a": 3}
         odd = {"type": "text", "text": "said", "visibility": "everybody"}
         said = {"type": "text", "text": "said"}
-        assert view(user([odd])) == {"role": "user", "content": [said]}
+        assert view(user([odd])) == {"role": "user", "content": [said], "metadata": {}}
         shown = view({"role": "tool", "tool_call_id": "a", "content": [odd]}, ["a"])
-        assert shown == {"role": "tool", "tool_call_id": "a", "content": [said]}
+        assert shown == {"role": "tool", "tool_call_id": "a", "content": [said], "metadata": {}}
         entries = [{"id": "a", "tool": "f", "arguments": {"q": 1}}, {"id": "b", "tool": "f", "arguments": [1]}]
         made = view({"role": "assistant", "content": [odd], "tool_calls": entries})
-        assert made == {"role": "assistant", "content": [said], "tool_calls": entries}
+        assert made == {"role": "assistant", "content": [said], "tool_calls": entries, "metadata": {}}

@@ -25,48 +25,33 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
     return prompt["content"], "".join(row["content"] for row in status)
 
 
-async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[str, str]]:
-    count, made = iter(range(requests)), SummarizingContextManager()
-
-    async def factory() -> str:
-        return wrap(next(count))
-
-    await made.set_system_prompt_factory(factory)
-    await made.add_message(user("Hello."))
-    return [await asked(made) for _ in range(requests)]
-
-
 @pytest.mark.parametrize(
     "wrap",
     [
         lambda n: f"{PROMPT}\n\n{block(n)}",
         lambda n: f"{block(n)}\n\n{PROMPT}",
         lambda n: f"{PROMPT}\n\n{block(n, '<system-reminder>')}\n\nToday is Monday.",
+        lambda n: f"{PROMPT}\n\n{block('Plan', f'<system-reminder at={n}>')}",
         lambda n: f'{PROMPT}\r\n\r\n  {block(n, """<system-reminder source="status" hook="git">""")}  \r\n',
         lambda n: f"{PROMPT}\n\n{block(n)}\n\n{block('skills')}\n\n{block(n + 7)}",
+        lambda n: f"{PROMPT}\n\n{block('skills')}" + f"\n\n{block(n)}" * (n % 2),
     ],
-    ids=["last", "first", "between", "with attributes", "two of one source"],
+    ids=["last", "first", "between", "changing attribute", "with attributes", "two of one source", "comes and goes"],
 )
-async def test_a_block_that_changes_ends_the_request_wherever_it_stands(wrap: Callable[[int], str]) -> None:
-    """From its first change on the prompt stays as it is, and nothing of it is lost."""
-    found = await served(wrap)
-    assert found[0] == (wrap(0), "")
-    assert len({text for text, _ in found[1:]}) == 1
-    for number, (text, status) in enumerate(found[1:], start=1):
-        assert block(number).partition(">")[2] in status
+async def test_reminder_blocks_end_the_request_wherever_they_stand(wrap: Callable[[int], str]) -> None:
+    """The prompt stays as it is whatever changes in them, and nothing of them is lost."""
+    count, made = iter(range(4)), SummarizingContextManager()
+
+    async def factory() -> str:
+        return wrap(next(count))
+
+    await made.set_system_prompt_factory(factory)
+    await made.add_message(user("Hello."))
+    found = [await asked(made) for _ in range(4)]
+    assert len({text for text, _ in found}) == 1
+    for number, (text, status) in enumerate(found):
         assert sorted(f"{text} {status}".split()) == sorted(wrap(number).split())
-
-
-async def test_a_block_that_comes_and_goes_leaves_the_prompt_when_it_goes() -> None:
-    """It need not change to make the prompt cache worthless."""
-    found = await served(lambda n: PROMPT if n % 2 else f"{PROMPT}\n\n{block('plan')}", requests=6)
-    assert found[1:] == [(PROMPT, ""), (PROMPT, block("plan"))] * 2 + [(PROMPT, "")]
-
-
-async def test_a_block_that_comes_later_and_stays_stays_in_the_prompt() -> None:
-    """A long list of skills is read from the prompt cache there."""
-    found = await served(lambda n: f"{PROMPT}\n\n{block('skills')}" if n else PROMPT)
-    assert found[1:] == [(f"{PROMPT}\n\n{block('skills')}", "")] * 3
+        assert status.startswith("<system-reminder")
 
 
 class Host(Recorder):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -81,7 +83,7 @@ async def test_the_budget_has_an_order_and_an_upper_bound() -> None:
 class Hanging:
     """A provider whose `get_model_info()` answers so often, and then hangs and ignores its cancellation."""
 
-    def __init__(self, answers: int) -> None:
+    def __init__(self, answers: int = 0) -> None:
         self.asked, self._answers, self.released = 0, answers, asyncio.Event()
 
     async def get_model_info(self) -> Any:
@@ -89,6 +91,18 @@ class Hanging:
         while self.asked > self._answers and not self.released.is_set():
             with contextlib.suppress(asyncio.CancelledError):
                 await self.released.wait()
+        return MODEL
+
+
+class Blocking:
+    """A provider whose `get_model_info()` is no coroutine, and blocks its thread."""
+
+    def __init__(self) -> None:
+        self.asked, self.released = 0, threading.Event()
+
+    def get_model_info(self) -> Any:
+        self.asked += 1
+        self.released.wait()
         return MODEL
 
 
@@ -109,20 +123,34 @@ class TestHangs:
         assert provider.asked == 2
         provider.released.set()
 
-    async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
-        """The event loop goes on meanwhile, and the method is not called again for a minute."""
-        released, asked = threading.Event(), []
+    @pytest.mark.parametrize("kind", [Blocking, Hanging])
+    async def test_who_hangs_is_not_asked_again_meanwhile(
+        self, kind: type[Blocking | Hanging], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However long it takes: the event loop and its threads stay free, and what comes in the end is asked anew."""
+        monkeypatch.setattr("context_summarize.session.windows._PAUSE_AFTER_HANG", 0)
+        provider, windows = kind(), Windows(Config())
+        try:
+            assert [await windows.of(provider) for _ in range(40)] == [None] * 40
+            assert provider.asked == 1
+            assert await asyncio.wait_for(asyncio.to_thread(int), 30) == 0
+        finally:
+            provider.released.set()
+        async with asyncio.timeout(30):
+            while await windows.of(provider) is None:  # noqa: ASYNC110 - it is asked again
+                await asyncio.sleep(0)
 
-        class Blocking:
-            def get_model_info(self) -> Any:
-                asked.append(threading.current_thread())
-                released.wait(20)
-                return MODEL
-
-        provider, windows = Blocking(), Windows(Config())
-        found = [await windows.of(provider) for _ in range(3)]
-        released.set()
-        assert (found, len(asked)) == ([None] * 3, 1)
+    def test_a_method_that_blocks_holds_no_exit_up(self) -> None:
+        """A process ends while its provider still blocks."""
+        code = (
+            "import asyncio, threading\n"
+            "from context_summarize import SummarizingContextManager\n"
+            "class Blocking:\n"
+            "    def get_info(self): threading.Event().wait()\n"
+            "async def main(): await SummarizingContextManager().get_messages_for_request(provider=Blocking())\n"
+            "asyncio.run(main())\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
     async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
         """Which window it is comes to light at the first request."""
