@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from context_summarize.background import end_tasks
@@ -25,14 +26,18 @@ OVER_BUDGET = "context-summarize:over_budget"
 ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, FAILURE, OVER_BUDGET)
 
 
+_is_hook: ContextVar[bool] = ContextVar("context_summarize_is_hook", default=False)
+"""True inside a hook that hears an event: it cannot wait for what comes after it."""
+
+
 class Outbox:
-    """Events in order. If a cancellation stops an event, the next flush emits it."""
+    """Emits events one after the other, in order, whoever is cancelled meanwhile."""
 
     def __init__(self, hooks: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = hooks
         self._redact = redact
         self.waiting: deque[tuple[str, dict[str, Any]]] = deque()
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._emitting: asyncio.Task[None] | None = None
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
@@ -40,13 +45,16 @@ class Outbox:
             self.waiting.append((name, data))
 
     async def flush(self) -> None:
-        """Emit the waiting events. A hook that raises changes nothing."""
+        """Wait until the hooks have heard what waits. A hook that raises changes nothing."""
+        if self.waiting and (self._emitting is None or self._emitting.done()):
+            self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
+        if self._emitting is not None and not _is_hook.get():
+            await asyncio.shield(self._emitting)
+
+    async def _emit(self) -> None:
+        _is_hook.set(True)  # in this task, and in what a hook starts
         while self.waiting:
-            # If the request is cancelled, the hooks still handle the current event to its end.
-            task = asyncio.create_task(self.denial(*self.waiting.popleft()))
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
-            await asyncio.shield(task)
+            await self.denial(*self.waiting.popleft())
 
     async def denial(self, name: str, data: dict[str, Any]) -> str | None:
         """Emit an event now; why a hook denies what it announces, None if none does or it raises.
@@ -64,5 +72,5 @@ class Outbox:
             return None
 
     async def close(self) -> None:
-        """End the emissions that nobody waits for."""
-        await end_tasks(list(self._under_way))
+        """End what nobody waits for."""
+        await end_tasks([] if self._emitting is None else [self._emitting])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from context_summarize.background import LONG, in_thread
@@ -170,7 +171,7 @@ class Current:
             view=chat.view,
             limits=limits.own,
             pins=tuple(sorted(chat.steered.pins)),
-            size_of=self.tasks.size_of,
+            size_of=partial(self.tasks.size_of, history=chat.history),
         )
         if chat.history.characters_from(chat.view.frontier_row) <= LONG:
             return do(given)

@@ -113,7 +113,7 @@ class Records:
         """The view with its rows; a text that is gone becomes a fallback."""
         view, notes = found.view, found.view.notes
         await self._tasks.place(view.nodes, chat.builder)
-        shown = tuple(self._tasks.rows(view.nodes))
+        shown = tuple(self._tasks.rows(view.nodes, chat.history))
         chat.notes.restore(found.places)
         if notes is not None:
             row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
