@@ -44,11 +44,13 @@ class Limits:
 
         The same holds before it: a compaction that would leave so many is worth making from this size on. What is left
         raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half
-        of the base, the base grows with it, up to the room.
+        of the base, the base grows with it. If the point lies beyond the room, a compaction is made to fit.
         """
-        free = max(0, min(self.view_room, max(self.base, 2 * left)) - left)
-        return max(int(self.threshold * self.base), left + int(GROWTH * self.threshold * free))
+        return max(self.threshold_room, left + int(GROWTH * self.threshold * (self._grown(left) - left)))
 
     def defer_below(self, left: int) -> int:
         """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""
-        return (self.again_above(left) + min(self.view_room, max(self.base, 2 * left))) // 2
+        return min(self.view_room, (self.again_above(left) + self._grown(left)) // 2)
+
+    def _grown(self, left: int) -> int:
+        return max(self.base, 2 * left)
