@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROWTH = 0.8
-"""Between two compactions a request grows by this share of the threshold, times what the first one has left free."""
+"""Between two compactions a request grows by this share of the threshold, times what the first one has left free.
+
+No compaction frees less than this share of the threshold, times what it leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +46,11 @@ class Limits:
 
         The same holds before it: a compaction that would leave so many is worth making from this size on. What is left
         raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half
-        of the base, the base grows with it. If the point lies beyond the room, a compaction is made to fit.
+        of the base, the base grows with it, up to the room.
         """
-        return max(self.threshold_room, left + int(GROWTH * self.threshold * (self._grown(left) - left)))
+        free = max(0, min(self.view_room, max(self.base, 2 * left)) - left)
+        return max(int(self.threshold * self.base), left + int(GROWTH * self.threshold * free))
 
     def defer_below(self, left: int) -> int:
         """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""
-        return min(self.view_room, (self.again_above(left) + self._grown(left)) // 2)
-
-    def _grown(self, left: int) -> int:
-        return max(self.base, 2 * left)
+        return (self.again_above(left) + min(self.view_room, max(self.base, 2 * left))) // 2

@@ -121,7 +121,7 @@ class Current:
 
     async def _adopt(self, chat: Conversation, *, hides_system: bool) -> None:
         await self.host.counter.load()
-        found, steered = await self.records.resume(chat)
+        found, steered, is_new = await self.records.resume(chat)
         if self.chat is not chat:
             return
         view = found.view if found else chat.view
@@ -130,6 +130,8 @@ class Current:
             self.chat.builder.start(*found.sizes, view.frontier)
             self.tasks.compacted(view.shown)
             self.services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
+        if is_new:
+            await self.records.write(self.chat, is_new=False)
 
     async def tokens(self) -> int:
         """Tokens of the request as it would go out now, as the provider counts; 0 while there is nothing."""

@@ -144,8 +144,8 @@ class Requests:
             attempt.used = limits.used(chat.rows.tokens())
             attempt.due = limits.used(limits.own.again_above(max(chat.rows.left, chat.steered.undone_at or 0)))
             is_young = rows < _YOUNG and not chat.view.compactions
-            attempt.ahead = min(attempt.due, limits.budget) * (_PREFETCH_YOUNG if is_young else _PREFETCH)
-            attempt.is_near = attempt.is_manual or attempt.used >= attempt.ahead
+            attempt.ahead = attempt.due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
+            attempt.is_near = attempt.is_manual or attempt.used >= min(attempt.ahead, limits.budget)
             if not attempt.is_near:
                 return
             derive_sizes(chat, self._config, limits.budget)

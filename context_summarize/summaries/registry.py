@@ -227,14 +227,16 @@ class SummaryRegistry:
 
     # --- fallbacks --------------------------------------------------------------------------------------------------
 
-    async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
-        """Have these nodes known: from the store, else by fallbacks until the next compaction. No provider is asked."""
+    async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> list[ShownNode]:
+        """The rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
         await self.look_up(nodes)
+        rows = list[ShownNode]()
         for node in nodes:
             if not self.is_known(node):
                 await self._fallback(node, builder)
-            self.shown(node, builder.history)
+            rows += self.rows([node], builder.history)  # at once: others may let go of the text
             await asyncio.sleep(0)  # making a row takes a few milliseconds
+        return rows
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
         if node.key not in self._fallbacks:
