@@ -36,25 +36,25 @@ class Outbox:
     def __init__(self, hooks: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = hooks
         self._redact = redact
-        self.waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
         self._emitting: asyncio.Task[None] | None = None
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
         if self._hooks is not None:
-            self.waiting.append((name, data))
+            self._waiting.append((name, data))
 
     async def flush(self) -> None:
         """Wait until the hooks have heard what waits. A hook that raises changes nothing."""
-        if self.waiting and (self._emitting is None or self._emitting.done()):
+        if self._waiting and (self._emitting is None or self._emitting.done()):
             self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
         if self._emitting is not None and not _is_hook.get():
             await asyncio.shield(self._emitting)
 
     async def _emit(self) -> None:
         _is_hook.set(True)  # in this task, and in what a hook starts
-        while self.waiting:
-            await self.denial(*self.waiting.popleft())
+        while self._waiting:
+            await self.denial(*self._waiting.popleft())
 
     async def denial(self, name: str, data: dict[str, Any]) -> str | None:
         """Emit an event now; why a hook denies what it announces, None if none does or it raises.

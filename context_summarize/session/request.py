@@ -103,8 +103,7 @@ class Requests:
         self._last = (self._services.clock(), history, len(history))
         self._services.totals.requests += self._last[1:] != before[1:]
         rows = self._current.server.rows(attempt.chat, attempt.limits)
-        if self._services.outbox.waiting:
-            await self._services.outbox.flush()  # before others that flush it are started
+        await self._services.outbox.flush()  # before others that flush it are started
         if attempt.is_near and self._may_prefetch(attempt) and not self._host.is_cancelled():
             target = await self._host.providers.summariser()
             if target is not None:

@@ -382,7 +382,7 @@ class TestNoWaiting:
             await session.manager.add_message(row)
         await session.request()
         await settle()
-        await session.manager.add_message(user("And now? " * 30))
+        await session.manager.add_message(user("And now? " * 40))
         await session.request()
         counts = [data["fallbacks"] for data in session.recorder.of("context:post_compact")]
         assert counts[-1] == 0 if wait else counts[-1] < counts[0]
