@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Literal
 
@@ -33,35 +34,41 @@ ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, 
 _SOURCE = "context-summarize"
 """Named beside a line for the user, where a host says which hook it is from."""
 
+_is_hook: ContextVar[bool] = ContextVar("context_summarize_is_hook", default=False)
+"""True inside a hook that hears an event: it cannot wait for what comes after it."""
+
 
 class Outbox:
-    """Events, and lines for the user, in order. If a cancellation stops one, the next flush emits it."""
+    """Emits events, and lines for the user, one after the other, in order, whoever is cancelled meanwhile."""
 
     def __init__(self, coordinator: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = getattr(coordinator, "hooks", None)
         self._show: Any = getattr(coordinator, "process_hook_result", None)
         self._redact = redact
-        self.waiting: deque[Callable[[], Coroutine[Any, Any, object]]] = deque()
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._waiting: deque[Callable[[], Coroutine[Any, Any, object]]] = deque()
+        self._emitting: asyncio.Task[None] | None = None
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
         if self._hooks is not None:
-            self.waiting.append(partial(self.denial, name, data))
+            self._waiting.append(partial(self.denial, name, data))
 
     def tell(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Add a line for the host's user; any thread may do so. The next `flush` shows it, if the host has a screen."""
         if self._show is not None:
-            self.waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
+            self._waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
     async def flush(self) -> None:
-        """Emit what waits. A hook or a host that raises changes nothing."""
-        while self.waiting:
-            # If the request is cancelled, the hooks still handle the current event to its end.
-            task = asyncio.create_task(self.waiting.popleft()())
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
-            await asyncio.shield(task)
+        """Wait until the hooks have heard what waits. A hook or a host that raises changes nothing."""
+        if self._waiting and (self._emitting is None or self._emitting.done()):
+            self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
+        if self._emitting is not None and not _is_hook.get():
+            await asyncio.shield(self._emitting)
+
+    async def _emit(self) -> None:
+        _is_hook.set(True)  # in this task, and in what a hook starts
+        while self._waiting:
+            await self._waiting.popleft()()
 
     async def denial(self, name: str, data: dict[str, Any]) -> str | None:
         """Emit an event now; why a hook denies what it announces, None if none does or it raises.
@@ -85,5 +92,5 @@ class Outbox:
             logger.warning("the host cannot show its user a line: %s", traceback_of(error, self._redact))
 
     async def close(self) -> None:
-        """End the emissions that nobody waits for."""
-        await end_tasks(list(self._under_way))
+        """End what nobody waits for."""
+        await end_tasks([] if self._emitting is None else [self._emitting])

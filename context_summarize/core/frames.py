@@ -64,14 +64,5 @@ NAME = "recall"
 
 def row_hint(history: History, index: int) -> str:
     """What the mark in a shortened row says about asking for the whole; empty for a row without a number."""
-    number = row_number(history, index)
-    return "" if number is None else f'; whole: {NAME}(messages="{number}")'
-
-
-def row_number(history: History, index: int) -> int | None:
-    """The number of a history row, as frames count: rendered rows from 1. None for a row that is not rendered."""
     number = history.number_of(index)
-    if number is not None or not history.rows[index].rendered:
-        return number
-    start = history.open_groups[0].start
-    return history.closed_rows() + sum(history.rows[at].rendered for at in range(start, index + 1))
+    return "" if number is None else f'; whole: {NAME}(messages="{number}")'

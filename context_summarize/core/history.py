@@ -140,12 +140,15 @@ class History:
         return self.open_groups[0].start if self.open_groups else len(self.rows)
 
     def number_of(self, row: int) -> int | None:
-        """The number of a rendered row, counted from 1; None for one that is not rendered, or in no closed group."""
-        ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
-        if ordinal < 0 or not self.rows[row].rendered or row >= self.rendered_group(ordinal).end:
+        """The number of a rendered row, counted from 1; None for one that is not rendered."""
+        if not self.rows[row].rendered:
             return None
-        start = self.rendered_group(ordinal).start
-        return self.rendered_rows[ordinal] + sum(self.rows[at].rendered for at in range(start, row + 1))
+        if self.open_groups and row >= self.open_groups[0].start:
+            before, start = self._rendered_total, self.open_groups[0].start
+        else:
+            ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
+            before, start = self.rendered_rows[ordinal], self.rendered_group(ordinal).start
+        return before + sum(self.rows[at].rendered for at in range(start, row + 1))
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
@@ -193,6 +196,12 @@ class History:
     def hash_of(self, ordinal: int) -> str:
         """The hash of one rendered group."""
         return self._hash_of(ordinal).hex()
+
+    def hash_of_row(self, row: int) -> str:
+        """The hash of one rendered row, whose group may still be open."""
+        return group_hash(
+            render_group(self.rows, Group(row, row + 1, True, False), number=1, segment_tokens=None)
+        ).hex()
 
     def find_group(self, number: int, hash_: str) -> int | None:
         """The rendered group of this hash, the nearest to this number; None without one."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROWTH = 0.8
-"""Between two compactions a request grows by this share of the threshold, times what the first one has left free."""
+"""Between two compactions a request grows by this share of the threshold, times what the first one has left free.
+
+No compaction frees less than this share of the threshold, times what it leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,12 +95,12 @@ class Recorded:
 
 def to_data(recorded: Recorded, history: History) -> JsonRow:
     """The record. It knows rows by number, counted over those that hosts save: its hash stands for them."""
-    view, notes, shortened = recorded.view, recorded.view.notes, sorted(recorded.view.shortened.items())
+    view, notes = recorded.view, recorded.view.notes
     return {
         "nodes": [_node_data(node) for node in view.nodes],
         "is_bare": view.is_bare,
         "frontier": view.frontier,
-        "shortened": [[number, keep] for row, keep in shortened if (number := history.number_of(row)) is not None],
+        "shortened": _shortened_data(view, history),
         "newest_user": view.newest_user,
         "pinned": list(view.pinned),
         "rows": sum(row.rendered for row in history.rows[: view.rows_at_compaction]),
@@ -129,7 +129,12 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
             is_bare=data["is_bare"],
             frontier=frontier,
             frontier_row=history.row_after(frontier, len(history) - keep_recent),
-            shortened={saved[number - 1]: keep for number, keep in data["shortened"]},
+            shortened={
+                row: keep
+                for number, keep, *hashes in data["shortened"]
+                for row in saved[number - 1 : number]
+                if hashes in ([], [history.hash_of_row(row)])
+            },
             newest_user=data["newest_user"],
             pinned=tuple(data["pinned"]),
             rows_at_compaction=saved[rows] if rows < len(saved) else len(history),
@@ -141,6 +146,15 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return None
     return Recorded(view, (segment_tokens, summary_tokens), places)
+
+
+def _shortened_data(view: ViewState, history: History) -> list[list[Any]]:
+    """Shortened rows by number; those of an open group by their hash as well, for the record's hash lacks them."""
+    found, closed = list[list[Any]](), history.closed_rows()
+    for row, keep in sorted(view.shortened.items()):
+        if (number := history.number_of(row)) is not None:
+            found.append([number, keep, history.hash_of_row(row)] if number > closed else [number, keep])
+    return found
 
 
 def _node_data(node: Node) -> list[Any]:

@@ -65,7 +65,7 @@ class ViewMaker:
             notes: the conversation's, or a copy of it where nothing may be changed.
         """
         view, own = plan.view, limits.own
-        shown, operations = self._tasks.rows(view.nodes), self._operations()
+        shown, operations = self._tasks.rows(view.nodes, chat.history), self._operations()
         # What is merged at once stands in no view, but quotes instructions as well.
         texts = self._tasks.texts(with_children(view.nodes))
 

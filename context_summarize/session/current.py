@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from context_summarize.background import GRACE, LONG, in_thread, within
@@ -125,7 +126,7 @@ class Current:
 
     async def _adopt(self, chat: Conversation, *, hides_system: bool) -> None:
         await self.host.counter.load()
-        found, steered = await self.records.resume(chat)
+        found, steered, is_new = await self.records.resume(chat)
         if self.chat is not chat:
             return
         view = found.view if found else chat.view
@@ -134,6 +135,8 @@ class Current:
             self.chat.builder.start(*found.sizes, view.frontier)
             self.tasks.compacted(view.shown)
             self.services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
+        if is_new:
+            await self.records.write(self.chat, is_new=False)
 
     async def tokens(self) -> int:
         """Tokens of the request as it would go out now, as the provider counts; 0 while there is nothing."""
@@ -190,7 +193,7 @@ class Current:
             view=chat.view,
             limits=limits.own,
             pins=tuple(sorted(chat.steered.pins)),
-            size_of=self.tasks.size_of,
+            size_of=partial(self.tasks.size_of, history=chat.history),
         )
         if chat.history.characters_from(chat.view.frontier_row) <= LONG:
             return do(given)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from context_summarize.core.draft import PlanInput
-from context_summarize.core.limits import Limits
+from context_summarize.core.limits import GROWTH, Limits
 from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
 
@@ -118,8 +118,9 @@ def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequ
 
 
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
-    """Whether a plan frees enough for what it leaves: it throws the provider's prompt cache away."""
-    return plan.fits and plan.freed > 0 and plan.tokens_before >= limits.again_above(plan.tokens_after)
+    """Whether a plan frees enough for what it leaves, also where the room is nearly full: that is read anew once."""
+    least = GROWTH * limits.threshold * plan.tokens_after
+    return plan.fits and plan.freed > least and plan.tokens_before >= limits.again_above(plan.tokens_after)
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:

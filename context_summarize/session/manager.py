@@ -274,7 +274,7 @@ class SummarizingContextManager:
 
     async def stop_waiting(self) -> None:
         """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
-        self._current.tasks.stopped = True
+        self._current.tasks.end_waits()
 
     async def prepare(self) -> None:
         """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""

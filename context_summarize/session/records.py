@@ -12,6 +12,7 @@ from context_summarize.background import in_thread
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.view_state import Recorded, ViewState, from_data, to_data
+from context_summarize.messages.rows import JsonRow
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -39,16 +40,23 @@ class Records:
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
 
-    async def write(self, chat: Conversation) -> None:
-        """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile."""
+    async def write(self, chat: Conversation, *, is_new: bool = True) -> None:
+        """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile.
+
+        Args:
+            is_new: else the view has been taken up from a record.
+        """
         history, steered = chat.history, chat.steered
-        found: dict[str, Any] = {}
-        if chat.builder.segment_sizes is not None and (hash_ := self.hash_of(history, chat.view)) is not None:
-            recorded = Recorded(chat.view, chat.builder.segment_sizes, chat.notes.instructions(chat.view.frontier))
-            found[hash_] = to_data(recorded, history)
+        found, view = dict[str, Any](), None
+        if chat.builder.segment_sizes is not None:
+            places = chat.notes.instructions(chat.view.frontier)
+            view = to_data(Recorded(chat.view, chat.builder.segment_sizes, places), history)
+            if is_new and (hash_ := self.hash_of(history, chat.view)) is not None:
+                found[hash_] = view
         if self._own is not None:
-            pins = [list(pin) for pin in named(steered.pins, history)]
-            found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at}
+            pins, rows = [list(pin) for pin in named(steered.pins, history)], len(history.rendered)
+            shown = {"of": history.running_hash(self._seed, rows) if rows else None, "view": view}
+            found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at, **shown}
         self._writing = asyncio.create_task(self._put(found, self._writing), name="context-summarize:record")
         await asyncio.shield(self._writing)
 
@@ -63,9 +71,7 @@ class Records:
 
         None for a view that shows every row whole.
         """
-        last = max((number for row in view.shortened if (number := history.number_of(row))), default=0)
-        group = history.group_of_message(last)
-        until = max(view.frontier, 0 if group is None else group + 1)
+        until = _until(history, view)
         return history.running_hash(self._seed, until) if until else None
 
     async def close(self) -> None:
@@ -73,14 +79,26 @@ class Records:
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=0.5)
 
-    async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered]:
-        """What a conversation goes on from, None without a compaction; and where the user has put it."""
-        steered = chat.steered if chat.steered != Steered() else await self._steered(chat.history)
-        return await self._farthest(chat, None, steered.undone), steered
+    async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered, bool]:
+        """What a conversation goes on from, None without a compaction; where the user has put it; whether that is new.
+
+        A history that goes on from the rows which this session had, shows the same view. Another one takes up the
+        farthest record that it begins with.
+        """
+        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
+        hashes = await self._hashes(chat.history)
+        steered = _steered(own, chat.history) if own and chat.steered == Steered() else chat.steered
+        if own and own.get("of") in hashes:
+            found = from_data(own.get("view"), chat.history, self._keep_recent)
+            if found is not None or own.get("view") is None:
+                return found and await self._shown(chat, found), steered, False
+        found = await self._farthest(chat, hashes, steered.undone)
+        return found, steered, own is not None or found is not None
 
     async def earlier(self, chat: Conversation) -> ViewState:
         """The view before the last compaction: after a restart, nothing but its record knows it."""
-        found = await self._farthest(chat, chat.view.frontier, chat.steered.undone)
+        hashes = (await self._hashes(chat.history))[: _until(chat.history, chat.view)]
+        found = await self._farthest(chat, hashes, {*chat.steered.undone, *hashes[-1:]})
         return found.view if found else ViewState()
 
     def undone(self, chat: Conversation, earlier: ViewState) -> tuple[str, ...]:
@@ -90,42 +108,43 @@ class Records:
             return chat.steered.undone  # the earlier view's record takes its place
         return (*chat.steered.undone, taken_back)
 
-    async def _farthest(self, chat: Conversation, before: int | None, undone: Container[str]) -> Recorded | None:
-        """What the farthest record keeps that the history begins with.
-
-        Args:
-            before: rendered groups; its frontier lies before it.
-            undone: hashes of the records that are passed over.
-        """
-        history, groups = chat.history, len(chat.history.rendered)
+    async def _hashes(self, history: History) -> list[str]:
+        """The running hash after each rendered group."""
         await in_thread(history.backlog(), history.advance)
-        hashes = (await in_thread(100 * groups, history.running_hashes, self._seed, groups))[::-1]
-        for first in range(0, groups, _AT_ONCE):
-            some = hashes[first : first + _AT_ONCE]
+        groups = len(history.rendered)
+        return await in_thread(100 * groups, history.running_hashes, self._seed, groups)
+
+    async def _farthest(self, chat: Conversation, hashes: list[str], undone: Container[str]) -> Recorded | None:
+        """What the farthest record of these hashes keeps, those that are undone aside."""
+        for end in range(len(hashes), 0, -_AT_ONCE):
+            some = hashes[max(0, end - _AT_ONCE) : end][::-1]
             records = await self._store.get_records(some)
             for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
-                found = from_data(records[hash_], history, self._keep_recent)
-                if found is not None and (before is None or found.view.frontier < before):
-                    return replace(found, view=await self._shown(chat, found))
+                found = from_data(records[hash_], chat.history, self._keep_recent)
+                if found is not None:
+                    return await self._shown(chat, found)
         return None
 
-    async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:
-        """The view with its rows; a text that is gone becomes a fallback."""
+    async def _shown(self, chat: Conversation, found: Recorded) -> Recorded:
+        """The same with the rows of its view; a text that is gone becomes a fallback."""
         view, notes = found.view, found.view.notes
-        await self._tasks.place(view.nodes, chat.builder)
-        shown = tuple(self._tasks.rows(view.nodes))
+        shown = tuple(await self._tasks.place(view.nodes, chat.builder))
         chat.notes.restore(found.places)
         if notes is not None:
             row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
             notes = replace(row, after=notes.after, age=notes.age, instructions=frozenset(found.places))
-        return replace(view, shown=shown, notes=notes)
+        return replace(found, view=replace(view, shown=shown, notes=notes))
 
-    async def _steered(self, history: History) -> Steered:
-        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
-        if own is None:
-            return Steered()
-        await in_thread(history.backlog(), history.advance)
-        try:
-            return Steered(moved(own["pins"], history), tuple(own["undone"]), own["undone_at"])
-        except (KeyError, TypeError, ValueError):
-            return Steered()  # of another form
+
+def _until(history: History, view: ViewState) -> int:
+    """Rendered groups that a view's record is of: those summarised, and those up to the last row that is shortened."""
+    last = max((number for row in view.shortened if (number := history.number_of(row))), default=0)
+    group = history.group_of_message(min(last, history.closed_rows()))
+    return max(view.frontier, 0 if group is None else group + 1)
+
+
+def _steered(own: JsonRow, history: History) -> Steered:
+    try:
+        return Steered(moved(own["pins"], history), tuple(own["undone"]), own["undone_at"])
+    except (KeyError, TypeError, ValueError):
+        return Steered()  # of another form

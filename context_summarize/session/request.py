@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,8 @@ class Attempt:
     retained: tuple[str, ...] = ()
     is_manual: bool = False
     focus: str | None = None
+    stop: asyncio.Event
+    """Set once the host gives it up: then it waits no more."""
     chat: Conversation = field(init=False)
     """As it was seen last."""
     limits: RequestLimits = field(init=False)
@@ -100,8 +103,7 @@ class Requests:
         self._last = (self._services.clock(), history, len(history))
         self._services.totals.requests += self._last[1:] != before[1:]
         rows = self._current.server.rows(attempt.chat, attempt.limits)
-        if self._services.outbox.waiting:
-            await self._services.outbox.flush()  # before others that flush it are started
+        await self._services.outbox.flush()  # before others that flush it are started
         if attempt.is_near and self._may_prefetch(attempt) and not self._host.is_cancelled():
             target = await self._host.providers.summariser()
             if target is not None:
@@ -126,10 +128,8 @@ class Requests:
 
     async def attempt(self, wanted: RequestOptions, *, is_manual: bool = False, focus: str | None = None) -> Attempt:
         """A request with its limits. It has seen nothing yet."""
-        if self._tasks.stopped and not self._host.is_cancelled():
-            self._tasks.stopped = False
-        limits = await self._host.limits(wanted)
-        return Attempt(given=limits, retained=wanted.retained, is_manual=is_manual, focus=focus)
+        stop, limits = self._tasks.stop, await self._host.limits(wanted)
+        return Attempt(given=limits, retained=wanted.retained, is_manual=is_manual, focus=focus, stop=stop)
 
     async def look(self, attempt: Attempt) -> None:
         """See the conversation as it is now, beside what is retained; index it where a compaction may be due."""
@@ -253,13 +253,14 @@ class Requests:
             attempt.until = math.inf if attempt.is_manual else began + self._config.wait_seconds
         left = 0.0 if falls_back else max(0.0, attempt.until - began)
         try:
-            await self._tasks.get(plan.missing, chat.builder, target, None if left == math.inf else left)
+            seconds = None if left == math.inf else left
+            await self._tasks.get(plan.missing, chat.builder, target, seconds, attempt.stop)
         finally:
             attempt.waited += clock() - began
         if falls_back:
             await self._tasks.place(plan.missing, chat.builder)
         elif self._holds(attempt):
-            attempt.in_vain = any(self._tasks.size_of(node) is None for node in plan.missing)
+            attempt.in_vain = not all(map(self._tasks.is_known, plan.missing))
 
     def _commit(self, plan: Plan, view: ViewState, kept: Kept, attempt: Attempt) -> None:
         """Swap the view, and tell of it. Nothing is awaited here: all that may fail has been awaited."""

@@ -18,6 +18,8 @@ from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
 
+_MOST_LOOKS = 8
+"""Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
 
@@ -89,11 +91,12 @@ class Steering:
         """What `compact()` would do now, without making it or asking anybody."""
         reason, tasks = await self.due_reason(), self._current.tasks
         chat, limits = await self._steerable()
-        while True:
+        for _ in range(_MOST_LOOKS):
             made = await self._current.planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
-            await tasks.look_up(made.missing, chat.builder)
-            if not any(tasks.is_known(node) for node in made.missing):
-                return await self._current.views.preview(chat, limits, made, reason)
+            await tasks.look_up(made.missing)
+            if not any(map(tasks.is_known, made.missing)):
+                break
+        return await self._current.views.preview(chat, limits, made, reason)
 
     async def due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from context_summarize.core.nodes import Summary
@@ -117,10 +118,14 @@ class LayeredStore:
         while self._unwritten:
             name, call = next(iter(self._unwritten.items()))
             del self._unwritten[name]
-            await self._ask("write", call)
-            if self._clock() < self._retry_at["write"]:
+            if not await self._ask("write", partial(_done, call)):
                 self._unwritten.setdefault(name, call)  # behind the others, so that no single one holds them up
                 return
             if self._is_told:
                 self._is_told = False
                 logger.info("%s works again", self._name)
+
+
+async def _done(write: Callable[[], Awaitable[None]]) -> bool:
+    await write()
+    return True

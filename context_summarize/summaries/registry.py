@@ -30,8 +30,9 @@ _CHARACTERS = 40
 class SummaryRegistry:
     """Starts, shares, waits for and remembers the making of summaries.
 
-    Asking what is known starts nothing. A call is made once per key, whoever asks meanwhile. Work outlives the request
-    that started it: its result reaches the store by itself.
+    Asking what is known starts nothing. A node is known once its text is, or a fallback takes its place: then it has a
+    row, and so a size. A call is made once per key, whoever asks meanwhile. Work outlives the request that started it:
+    its result reaches the store by itself.
 
     Args:
         is_cancelled: whether the host has cancelled; then nobody waits.
@@ -54,13 +55,13 @@ class SummaryRegistry:
         self._rows: dict[Place, ShownNode] = {}
         """By place: segments of equal text share a key, but not a row."""
         self._history: History | None = None
-        """The history that took another's place; None for the first one."""
+        """The history that took another's place, which these rows are of; None for the first one."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
         self._closed = False
-        self.stopped = False
-        """True ends every wait: the host has cancelled. The work itself goes on."""
+        self.stop = asyncio.Event()
+        """Set once the host gives up the requests that hold it; later ones hold another. The work itself goes on."""
         self.version = 0
         """How many tasks have ended: at the same version nothing new has come."""
 
@@ -78,22 +79,28 @@ class SummaryRegistry:
         """True if the text of a node is known, or a fallback takes its place."""
         return self._text(node) is not None
 
-    def shown(self, node: Node) -> ShownNode | None:
+    def shown(self, node: Node, history: History) -> ShownNode | None:
         """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
-        row = self._rows.get(node.place)
-        return row if row is not None and row.summary is self._text(node) else None
+        text, row = self._text(node), self._rows.get(node.place)
+        is_void = self._history is not None and history is not self._history
+        if text is None or (row is not None and row.summary is text and not is_void):
+            return None if text is None else row
+        row = show_node(history, node, text, self._services.prompts.frame.fill, self._services.count)
+        if not is_void:  # the same place has other numbers in another history
+            self._rows[node.place] = row
+        return row
 
-    def rows(self, nodes: Iterable[Node]) -> list[ShownNode]:
+    def rows(self, nodes: Iterable[Node], history: History) -> list[ShownNode]:
         """The rows that stand for these nodes, those that are not known aside."""
-        return [shown for node in nodes if (shown := self.shown(node)) is not None]
+        return [shown for node in nodes if (shown := self.shown(node, history)) is not None]
 
     def texts(self, nodes: Iterable[Node]) -> list[tuple[Node, Summary]]:
         """The summaries of these nodes that are known, fallbacks aside."""
         return [(node, text) for node in nodes if (text := self.summary(node)) is not None]
 
-    def size_of(self, node: Node) -> int | None:
+    def size_of(self, node: Node, history: History) -> int | None:
         """Tokens of that row."""
-        shown = self.shown(node)
+        shown = self.shown(node, history)
         return None if shown is None else shown.tokens
 
     def is_from_store(self, key: str) -> bool:
@@ -117,19 +124,18 @@ class SummaryRegistry:
 
     async def _work(self, node: Node, builder: NodeBuilder, target: Target | None) -> None:
         try:
-            await self._find([node])
+            await self.look_up([node])
             if node.key not in self._texts and target is not None:
                 await self._make(node, builder, target)
-            if (summary := self.summary(node)) is not None:
-                self._keep(builder, node, summary)
+            self.shown(node, builder.history)  # a few milliseconds that no plan has to take
         except SummaryUnavailable as error:
             self._refusals[node.key] += error.refused  # it has been told
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             told = "a summary could not be made; a fallback takes its place: %s"
             logger.error(told, traceback_of(error, self._services.config.redact))
 
-    async def _find(self, nodes: Sequence[Node]) -> None:
-        """Take up what the store has of these nodes."""
+    async def look_up(self, nodes: Sequence[Node]) -> None:
+        """Take up what the store has of these nodes. Nobody is asked for the others."""
         keys = [node.key for node in nodes if node.key not in self._texts]
         found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
@@ -146,7 +152,7 @@ class SummaryRegistry:
         for child in node.children:
             self.start(child, builder, target)
         await self.settled(child.key for child in node.children)
-        await self._find(node.children)  # a compaction may have let go of some
+        await self.look_up(node.children)  # a compaction may have let go of some
         children = [text for _, text in self.texts(node.children)]
         if len(children) < len(node.children):
             return
@@ -163,12 +169,18 @@ class SummaryRegistry:
     # --- waiting ----------------------------------------------------------------------------------------------------
 
     async def get(
-        self, nodes: Sequence[Node], builder: NodeBuilder, target: Target | None, seconds: float | None
+        self,
+        nodes: Sequence[Node],
+        builder: NodeBuilder,
+        target: Target | None,
+        seconds: float | None,
+        stop: asyncio.Event,
     ) -> list[Node]:
         """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
 
         Args:
             seconds: to wait at most, but not again for what was late once; None = as long as it takes.
+            stop: ends the wait, as the host's cancellation does.
 
         Returns:
             The nodes whose summaries are late: their work goes on.
@@ -177,10 +189,15 @@ class SummaryRegistry:
             self.start(node, builder, target)
         wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
         tasks = {self._tasks[key] for key in wanted if key in self._tasks}
-        if not self.is_stopped:
-            await until_done(tasks, seconds, lambda: self.is_stopped)
+
+        def is_stopped() -> bool:
+            return stop.is_set() or self._is_cancelled()
+
+        if not is_stopped():
+            await until_done(tasks, seconds, is_stopped)
             self._late |= wanted & self._tasks.keys()
-            self._tell(tasks)
+            if not is_stopped():
+                self._tell(tasks)
         late = [node for node in nodes if node.key in self._tasks]
         if not self._closed:  # what the end of the session has cut off has not failed
             await self.place([node for node in nodes if node.key not in self._tasks], builder)
@@ -188,7 +205,7 @@ class SummaryRegistry:
 
     def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
         """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
-        if not tasks or self._is_told or self.is_stopped or any(task.done() for task in tasks):
+        if not tasks or self._is_told or any(task.done() for task in tasks):
             return
         self._is_told = True
         logger.warning(
@@ -203,41 +220,27 @@ class SummaryRegistry:
         while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
             await asyncio.wait(tasks)
 
-    @property
-    def is_stopped(self) -> bool:
-        """True while the host has cancelled."""
-        return self.stopped or self._is_cancelled()
+    def end_waits(self) -> None:
+        """End the waits of the requests under way, and of no later one."""
+        self.stop.set()
+        self.stop = asyncio.Event()
 
-    # --- rows -------------------------------------------------------------------------------------------------------
+    # --- fallbacks --------------------------------------------------------------------------------------------------
 
-    def _keep(self, builder: NodeBuilder, node: Node, summary: Summary) -> None:
-        """Make the row of a node, unless its history has been replaced: the same place has other numbers in another."""
-        if self._history is None or builder.history is self._history:
-            frame, count = self._services.prompts.frame.fill, self._services.count
-            self._rows[node.place] = show_node(builder.history, node, summary, frame, count)
-
-    async def look_up(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
-        """Make the rows of those of these nodes that are known or stored. Nobody is asked for the others."""
-        nodes = [node for node in nodes if self.shown(node) is None]
-        await self._find(nodes)
-        for node, summary in self.texts(nodes):
-            self._keep(builder, node, summary)
+    async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> list[ShownNode]:
+        """The rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
+        await self.look_up(nodes)
+        rows = list[ShownNode]()
+        for node in nodes:
+            if not self.is_known(node):
+                await self._fallback(node, builder)
+            rows += self.rows([node], builder.history)  # at once: others may let go of the text
             await asyncio.sleep(0)  # making a row takes a few milliseconds
-
-    async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
-        """Make the rows of these nodes from what is known or stored, else from fallbacks until the next compaction.
-
-        No provider is waited for.
-        """
-        await self.look_up(nodes, builder)
-        for node in [node for node in nodes if self.shown(node) is None]:
-            text = await self._fallback(node, builder)
-            self._keep(builder, node, self.summary(node) or text)  # it may have come meanwhile
-            await asyncio.sleep(0)
+        return rows
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
         if node.key not in self._fallbacks:
-            await self._find(node.children)
+            await self.look_up(node.children)
             below = [self.summary(child) or await self._fallback(child, builder) for child in node.children]
             size = _CHARACTERS * node.segment_tokens
             made = await in_thread(size, make_fallback, node, builder, below, self._services.count)
@@ -272,5 +275,5 @@ class SummaryRegistry:
     async def close(self, seconds: float = 0) -> None:
         """Start nothing more, wait at most so long for the calls under way, and cancel the rest."""
         self._closed = True
-        await until_done(set(self._tasks.values()), seconds, lambda: self.is_stopped)
+        await until_done(set(self._tasks.values()), seconds, self._is_cancelled)
         await end_tasks(list(self._tasks.values()))

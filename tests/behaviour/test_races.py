@@ -13,6 +13,7 @@ import pytest_asyncio
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
+from context_summarize.events import Outbox
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions
@@ -381,12 +382,51 @@ class TestNoWaiting:
             await session.manager.add_message(row)
         await session.request()
         await settle()
-        await session.manager.add_message(user("And now? " * 30))
+        await session.manager.add_message(user("And now? " * 40))
         await session.request()
         counts = [data["fallbacks"] for data in session.recorder.of("context:post_compact")]
         assert counts[-1] == 0 if wait else counts[-1] < counts[0]
         assert not set(asked) & set(questions(provider)[len(asked) :])
         await session.manager.close()
+
+
+def test_a_look_does_not_revive_a_wait_that_the_host_has_ended() -> None:
+    """The request is answered, though `should_compact()` asks at once whether there would be another compaction."""
+
+    async def look() -> None:
+        setup = Setup(budget=300, provider=lambda then: Gated(then), settings=(("wait_seconds", 600),))
+        session, provider, task = await waiting(setup)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await session.manager.stop_waiting()
+        await session.manager.should_compact()
+        await task
+        assert loop.time() - began < 1
+        provider.go.set()
+        await session.manager.close()
+
+    run_virtually(look())
+
+
+async def test_hooks_hear_events_in_order_whoever_flushes() -> None:
+    """Also where the first hook takes longest, a flush is cancelled, and a hook itself asks for a request."""
+    heard = list[str]()
+
+    class Slow(Recorder):
+        async def emit(self, name: str, data: dict[str, Any]) -> None:
+            await asyncio.sleep(0.01 if name == "first" else 0)
+            heard.append(name)
+            await outbox.flush()
+
+    outbox = Outbox(Slow())
+    flushes = list[asyncio.Task[None]]()
+    for name in ("first", "second", "third"):
+        outbox.put(name, {})
+        flushes.append(asyncio.create_task(outbox.flush()))
+        await asyncio.sleep(0)
+    flushes[0].cancel()
+    await asyncio.wait(flushes)
+    assert heard == ["first", "second", "third"]
 
 
 def test_an_event_loop_that_ends_with_a_call_under_way_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, ScriptedProvider
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.gated import shortened
 from tests.support.recorder import Recorder, recording
-from tests.support.rows import tool_session
+from tests.support.rows import call, result, tool_session, user
 from tests.support.views import nodes, notes
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
@@ -78,6 +81,47 @@ class TestPreview:
         assert (told.notes is None) is (row is None)
         assert row is None or str(told.notes) in row["content"]
         assert asked.calls == calls
+
+    @pytest.mark.parametrize("cache", ["memory", "file"])
+    async def test_while_the_provider_is_down_and_turns_are_equal_it_is_told(
+        self, cache: str, tmp_path: Path, no_hang: None
+    ) -> None:
+        """An agent that polls: the fallback of one turn has the key of all of them."""
+        down = ScriptedProvider(then=AuthenticationError("no key", provider="main"))
+        path = "memory" if cache == "memory" else str(tmp_path / "summaries.db")
+        manager = SummarizingContextManager(cache=path, segment_tokens=128, keep_recent=2)
+        for at in range(40):
+            for row in (user("Is it done?"), call(f"c{at}", "poll"), result(f"c{at}", "pending " * 40)):
+                await manager.add_message(row)
+            await manager.get_messages_for_request(700, down)
+            told = await manager.preview()
+            assert 0 < told.after_tokens <= told.before_tokens
+        await manager.close()
+
+    async def test_a_store_that_reveals_one_text_at_a_time_is_asked_a_few_times_only(self) -> None:
+        """Each text that comes makes another plan."""
+
+        class OneByOne(MemoryStore):
+            looks = 0
+
+            async def get(self, keys: Sequence[str]) -> dict[str, Any]:
+                self.looks += 1
+                return dict([*(await super().get(keys)).items()][:1])
+
+            async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
+                return {}
+
+        store, asked = OneByOne(), provider()
+        for is_first in (True, False):
+            manager = SummarizingContextManager(store=store, **{**SMALL, "auto_compact": False})
+            await manager.set_messages(tool_session(100, size=600))
+            await manager.get_messages_for_request(100_000, asked)
+            store.looks = 0
+            told = await manager.preview()
+            assert told.calls > 4
+            if is_first:
+                assert await manager.compact() > 0
+        assert 1 < store.looks <= 10
 
     async def test_where_none_would_be_made_it_has_no_reason(self) -> None:
         """An empty session, a short one, one that has just been compacted."""

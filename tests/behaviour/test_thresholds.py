@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import Any
 
+import pytest
+from amplifier_core.message_models import ChatRequest
+
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from tests.support.gated import answer
+from tests.support.gated import answer, shortened
 from tests.support.recorder import Recorder
 from tests.support.rows import call, result, user
+from tests.support.virtual import run_virtually
 
 WORDS = "the line of a file that an agent reads "
 
@@ -99,3 +104,29 @@ async def test_a_session_goes_on_at_its_threshold_after_a_compaction_on_demand()
     reasons = [data["reason"] for data in reader.host.of("context:pre_compact")]
     assert len(reasons) > 2
     assert reasons == ["manual", *["threshold"] * (len(reasons) - 1)]
+
+
+@pytest.mark.parametrize("sizes", [[4_600, 3_800, 3_800], [6_000, 3_900]], ids=["few long results", "many"])
+def test_however_slow_the_summariser_a_compaction_frees_a_quarter_of_the_request(sizes: list[int]) -> None:
+    """It breaks the prompt cache: to shorten one result of a request that is nearly full is not worth that."""
+
+    async def slow(request: ChatRequest) -> str:
+        await asyncio.sleep(45)
+        return shortened(request)
+
+    async def work() -> list[dict[str, Any]]:
+        loop, host = asyncio.get_running_loop(), Recorder()
+        manager = SummarizingContextManager(host, clock=loop.time)
+        provider = ScriptedProvider(then=slow, context_window=100_000, max_output_tokens=0)
+        await manager.add_message(user("Please read all files."))
+        for at in range(60):
+            await manager.add_message(call(f"c{at}", "read", path=f"src/{at}.py"))
+            await manager.add_message(result(f"c{at}", f"{at}: " + WORDS * (sizes[at % len(sizes)] // 9), "read"))
+            await manager.get_messages_for_request(provider=provider)
+            await asyncio.sleep(2)
+        await manager.close()
+        return host.of("context:compaction")
+
+    made = run_virtually(work())
+    assert made
+    assert [data for data in made if data["before_tokens"] - data["after_tokens"] < data["before_tokens"] / 4] == []

@@ -15,8 +15,9 @@ from tests.properties.strategies import histories
 from tests.properties.test_steering import BUDGET, SMALL, Host, slow_ok
 from tests.support.gated import Shortening
 from tests.support.kept import KeptStore
-from tests.support.rows import tool_session
-from tests.support.views import nodes
+from tests.support.recorder import Recorder
+from tests.support.rows import calls, result, tool_session, user
+from tests.support.views import nodes, size
 
 
 async def kill() -> None:
@@ -72,7 +73,7 @@ def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there
 async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> None:
     """It takes the farthest compaction that leaves `keep_recent` of them; nobody is asked."""
     store, rows = KeptStore(), tool_session(60, size=100)
-    first, host = SummarizingContextManager(store=store, **{**SMALL, "keep_recent": 6}), Host()
+    first, host = SummarizingContextManager(store=store, **{**SMALL, "keep_recent": 6}), Recorder()
     for row in rows:
         await first.add_message(row)
         await first.get_messages_for_request(BUDGET, Shortening())
@@ -90,3 +91,47 @@ async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> Non
         await second.close()
     assert ends == sorted(ends)
     assert len(set(ends)) > 3
+
+
+async def shown_after_a_restart(first: SummarizingContextManager, store: KeptStore) -> Rows:
+    """The view that the session's next process shows of the same rows."""
+    rows = await first.get_messages()
+    await first.close()
+    second = SummarizingContextManager(Host(), store=store, **SMALL)
+    await second.set_messages(rows)
+    view = await second.get_messages_for_request(10**6, Shortening())
+    await second.close()
+    return view
+
+
+async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_after_a_restart() -> None:
+    """Also once its group has closed, and its row alone if the host has changed another."""
+    for later in ([], [result("c1", "found")]):
+        store = KeptStore()
+        first = SummarizingContextManager(Host(), store=store, **SMALL)
+        rows = [
+            user("Read both."),
+            calls(("c0", "read", {}), ("c1", "read", {})),
+            result("c0", "a line of it " * 2_000),
+        ]
+        await first.set_messages(rows)
+        view = await first.get_messages_for_request(BUDGET, Shortening())
+        assert size(view) <= BUDGET
+        for row in later:
+            await first.add_message(row)
+        assert (await shown_after_a_restart(first, store))[: len(view)] == view
+
+
+async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart() -> None:
+    """A compaction that left too few rows verbatim when it was rewound is not taken up later."""
+    store = KeptStore()
+    first, rows = SummarizingContextManager(Host(), store=store, **SMALL), tool_session(12, size=100)
+    await first.set_messages(rows)
+    await first.get_messages_for_request(BUDGET, Shortening())
+    await first.compact()
+    await first.set_messages(rows[:-3])
+    await first.get_messages_for_request(10**6, Shortening())
+    for row in tool_session(2, start=50):
+        await first.add_message(row)
+    view = await first.get_messages_for_request(10**6, Shortening())
+    assert await shown_after_a_restart(first, store) == view

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,6 +135,16 @@ class TestTrouble:
             await store.get(["x"])
             await store.put(summary("c"))
         assert (await shaky.kept.get(["a", "b", "c"])).keys() == {"a", "b", "c"}
+
+    async def test_an_entry_is_kept_however_late_the_clock_is_looked_at_again(self) -> None:
+        """A machine that sleeps between two looks has passed the time of the next try."""
+        shaky, seconds = Shaky(), itertools.count(0, 40)
+        store = LayeredStore(MemoryStore(), shaky, name="the shaky store", clock=lambda: float(next(seconds)))
+        shaky.refuses = {"a"}
+        await store.put(summary("a"))
+        shaky.refuses = set()
+        await store.close()
+        assert (await shaky.kept.get(["a"])).keys() == {"a"}
 
     async def test_a_put_that_is_cancelled_is_written_all_the_same(self) -> None:
         """Whoever is cancelled, the entry was handed over."""
