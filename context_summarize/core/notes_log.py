@@ -8,7 +8,6 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 from context_summarize.core.frames import notes_row
-from context_summarize.core.groups import render_group
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.core.view_state import ShownNode, ShownNotes
@@ -24,6 +23,8 @@ from context_summarize.transcript.rows import RenderedRow
 
 _MOST_AT_ONCE = 1_000_000
 """Characters of the newest rows that are read whole at one compaction, some 250,000 tokens."""
+_LONG_ROW = 125_000
+"""Tokens; for the notes, rows are cut as in a segment of this length: they read the ends of long ones."""
 _FRAME_TOKENS = 50
 """Estimate of what the row holds beside its lines."""
 _INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
@@ -152,10 +153,8 @@ class NotesLog:
                 self._notes.read(self._rows(ordinal))
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
-        history = self._history
-        number = history.message_range(ordinal, ordinal + 1)[0]
-        group = history.rendered_group(ordinal)
-        return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
+        group, number = self._history.rendered_group(ordinal), self._history.message_range(ordinal, ordinal + 1)[0]
+        return self._history.render(group, number=number, segment_tokens=_LONG_ROW, redact=self._redact)
 
     def _verify(self, node: Node, summary: str) -> None:
         """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
