@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
@@ -17,9 +18,11 @@ from context_summarize.messages.text import countable_items
 from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
 from context_summarize.notes.values import Kept
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, traceback_of
 from context_summarize.tokens.measure import measure
 from context_summarize.transcript.rows import RenderedRow
+
+logger = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 1_000_000
 """Characters of the newest rows that are read whole at one compaction, some 250,000 tokens."""
@@ -63,6 +66,8 @@ class NotesLog:
         self._lock = threading.Lock()
         """A request that is cancelled leaves its thread behind."""
         self._next_group = 0
+        self._unreadable: set[int] = set()
+        """Groups that the notes pass over. Once there is one, each further one is first read for a trial."""
         self._verified: set[str] = set()
         """Keys of the summaries whose quotations have been looked up."""
 
@@ -71,7 +76,8 @@ class NotesLog:
         count = self._notes.count
         with self._lock:
             other, notes = copy(self), deepcopy(self._notes, {id(count): count})
-            vars(other).update(_notes=notes, _verified={*self._verified}, _lock=threading.Lock())
+            vars(other).update(_notes=notes, _lock=threading.Lock())
+            vars(other).update(_verified={*self._verified}, _unreadable={*self._unreadable})
         return other
 
     def instructions(self, frontier: int) -> tuple[NamedPlace, ...]:
@@ -112,6 +118,7 @@ class NotesLog:
                 return self._write(shown, ask)
         # A compaction was taken back: rows that count as read are verbatim again.
         earlier = NotesLog(self._builder, self._redact, self._notes.fresh(), self._heading)
+        earlier._unreadable |= self._unreadable
         earlier.restore(self.instructions(ask.frontier))
         return earlier.write(shown, ask)
 
@@ -148,9 +155,29 @@ class NotesLog:
             left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
         while self._next_group < frontier:
             ordinal = self._next_group
-            self._next_group += 1  # first: a group that cannot be read is passed over the next time
+            self._next_group += 1
             if ordinal >= near or self._history.rendered_group(ordinal).user:
-                self._notes.read(self._rows(ordinal))
+                self._read_group(ordinal, frontier)
+
+    def _read_group(self, ordinal: int, frontier: int) -> None:
+        """Read a group whole or not at all; if it is the first that fails, all are read anew without it."""
+        if ordinal in self._unreadable:
+            return
+        is_first, rows = not self._unreadable, self._rows(ordinal)
+        try:
+            if not is_first:
+                self._notes.fresh().read(rows)
+            self._notes.read(rows)
+        except Exception as error:  # noqa: BLE001 - the rows may hold anything; it is logged
+            self._unreadable.add(ordinal)
+            if is_first:
+                told, numbers = traceback_of(error), [row.number for row in rows]
+                told = self._redact(told) if self._redact else told
+                logger.error("the notes pass over message %d, and all others that cannot be read: %s", numbers[0], told)
+                places, self._notes = self._notes.places, self._notes.fresh()
+                self._notes.restore([place for place in places if place[0] not in numbers])
+                self._next_group, self._verified = 0, set()
+                self._read(frontier)
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
         group, number = self._history.rendered_group(ordinal), self._history.message_range(ordinal, ordinal + 1)[0]
@@ -160,7 +187,8 @@ class NotesLog:
         """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
         if self._heading and (lines := [*quoted_lines(summary, self._heading)]):
             groups = range(node.first_group, node.end_group)
-            users = (self._rows(at) for at in groups if self._history.rendered_group(at).user)
+            said = (at for at in groups if self._history.rendered_group(at).user and at not in self._unreadable)
+            users = map(self._rows, said)
             self._notes.verify(lines, [(row.number, row.said) for rows in users for row in rows])
 
 
