@@ -113,9 +113,8 @@ def _holding(quotation: str, row: _OwnText) -> Iterator[Instruction]:
     at = row.letters.find(letters) if 2 * size >= _LEAST else -1
     while at >= 0:
         first, last = row.places[at], row.places[at + len(letters) - 1]
-        for one in row.sentences[bisect_right(row.sentences, first, key=lambda one: one.end) :]:
-            if one.start > last:
-                break
+        near = bisect_right(row.sentences, first, key=lambda one: one.end)
+        for one in row.sentences[near : bisect_right(row.sentences, last, near, key=lambda one: one.start)]:
             if size >= _LEAST or _folded(one.text)[0] == letters:
                 yield one
         at = row.letters.find(letters, at + len(letters))
