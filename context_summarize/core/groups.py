@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from context_summarize.messages.reading import is_of_user
-from context_summarize.messages.rows import Call, Row
+from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import cut_middle, escape_marks
@@ -104,16 +105,25 @@ def _single(index: int, row: Row) -> Group:
 
 LARGE_SEGMENTS = 10
 """A row that is longer than so many segments is cut to that length."""
+_MARGIN = 64_000
+"""Characters next to what a cut keeps that are searched too: what is half a secret after the cut is known for one."""
 
 
 def render_group(
-    rows: Sequence[Row], group: Group, *, number: int, segment_tokens: int | None, redact: Redact | None = None
+    rows: Sequence[Row],
+    group: Group,
+    *,
+    number: int,
+    segment_tokens: int | None,
+    redact: Redact | None = None,
+    first_user: JsonRow | None = None,
 ) -> list[RenderedRow]:
     """The rendered rows of one group, numbered from `number`.
 
-    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and so is a row
-    longer than ten segments; with `segment_tokens=None` nothing is cut.
+    `rows` is the whole history, and `first_user` its first user message. A tool result longer than half a segment is
+    cut to head and tail, and so is a row longer than ten segments; with `segment_tokens=None` nothing is cut.
     """
+    searched = inf if segment_tokens is None else segment_tokens
     answered = answered_calls(group)
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
@@ -123,10 +133,11 @@ def render_group(
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
         found: list[str] = []
-        search = partial(_watched, redact, found) if redact and not row.is_clean else None
+        search = partial(_watched, redact, found) if redact and row.clean_to < searched else None
         text = _text(parts, segment_tokens, search)
-        own = _own_text(rows, row, text, search) if row.role == "user" else None
-        row.is_clean = row.is_clean or (search is not None and not found)
+        own = _own_text(row, first_user, text, search) if row.role == "user" else None
+        if search is not None and not found:
+            row.clean_to = searched
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
         out.append(RenderedRow(number + len(out), row.role, name, text, own))
     return out
@@ -140,9 +151,8 @@ def _watched(redact: Redact, found: list[str], text: str) -> str:
     return clean
 
 
-def _own_text(rows: Sequence[Row], row: Row, text: str, redact: Redact | None) -> str:
+def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
     """See `RenderedRow.own`; of a row that was cut, all that is left of it."""
-    first_user = next((other.raw for other in rows if other.user), None)
     if not is_of_user(row.raw, first_user):
         return ""
     said = own_texts(row)
@@ -184,12 +194,25 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
 
 def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
     """The text of a row from its parts, as (is a tool result, text)."""
-    # Redacted before anything is cut: half a secret is no longer known for one.
-    clean = [(result, redact(part) if redact else part) for result, part in parts]
     if segment_tokens is None:
-        return escape_marks(_joined("\n", [part for _, part in clean], redact))
-    texts = [cut_middle(part, segment_tokens * 2) if result else part for result, part in clean]
-    return escape_marks(cut_middle(_joined("\n", texts, redact), segment_tokens * 4 * LARGE_SEGMENTS))
+        return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
+    longest = segment_tokens * 4 * LARGE_SEGMENTS
+    texts = [_cut(part, segment_tokens * 2 if result else longest, redact) for result, part in parts]
+    text = _joined("\n", texts, redact)
+    return escape_marks(cut_middle(text, longest) if len(texts) > 1 else text)
+
+
+def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
+    """The text without secrets, and then cut in its middle: half a secret is no longer known for one."""
+    if redact is None:
+        return cut_middle(text, limit_bytes)
+    least = limit_bytes * 2 // 3 + _MARGIN
+    size = least + _MARGIN
+    if len(text) > 2 * size:
+        ends = redact(text[:size]), redact(text[-size:])
+        if min(map(len, ends)) >= least:  # a mark may be much shorter than what it stands for
+            return cut_middle("".join(ends), limit_bytes, len(text))
+    return cut_middle(redact(text), limit_bytes)
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:

@@ -10,8 +10,10 @@ from itertools import accumulate
 from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
+from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
 
@@ -27,6 +29,8 @@ class History:
         self.recall = recall
         """True where summaries and shortened rows tell the model how to ask for the originals."""
         self.rows: list[Row] = []
+        self.first_user: JsonRow | None = None
+        """The first user message."""
         self.tokens = array("q")
         """Tokens per row; -1 while not counted."""
         self.groups: list[Group] = []
@@ -55,6 +59,8 @@ class History:
         """Append one analysed row; `tokens` -1 leaves the counting for later."""
         index = len(self.rows)
         self.rows.append(row)
+        if row.user and self.first_user is None:
+            self.first_user = row.raw
         self.tokens.append(tokens)
         for group in self._grouper.feed(index, row):
             self._close(group)
@@ -98,6 +104,13 @@ class History:
     def rendered_group(self, ordinal: int) -> Group:
         """The rendered group of this number."""
         return self.groups[self.rendered[ordinal]]
+
+    def render(
+        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redact: Redact | None = None
+    ) -> list[RenderedRow]:
+        """The rendered rows of a group of this history; see `render_group`."""
+        rows, first = self.rows, self.first_user
+        return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """(first, last) rendered row of a run of rendered groups, counted from 1."""
@@ -181,7 +194,7 @@ class History:
     def _hash_until(self, end: int) -> None:
         for ordinal in range(self._hashed, end):
             group = self.rendered_group(ordinal)
-            digest = group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+            digest = group_hash(self.render(group))
             self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
         self._hashed = max(self._hashed, end)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.background import copied
-from context_summarize.core.groups import cut_length, render_group
+from context_summarize.core.groups import cut_length
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.redaction import Redact
@@ -156,8 +156,8 @@ class NodeBuilder:
         return _numbered([self._render(ordinal, segment_tokens) for ordinal in range(first_group, end_group)])
 
     def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
-        rows, group = self.history.rows, self.history.rendered_group(ordinal)
-        return render_group(rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
+        group = self.history.rendered_group(ordinal)
+        return self.history.render(group, segment_tokens=segment_tokens, redact=self._redact)
 
 
 def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:

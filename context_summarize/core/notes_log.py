@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 from context_summarize.core.frames import notes_row
-from context_summarize.core.groups import render_group
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.core.view_state import ShownNode, ShownNotes
@@ -18,12 +18,16 @@ from context_summarize.messages.text import countable_items
 from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
 from context_summarize.notes.values import Kept
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, traceback_of
 from context_summarize.tokens.measure import measure
 from context_summarize.transcript.rows import RenderedRow
 
+logger = logging.getLogger(__name__)
+
 _MOST_AT_ONCE = 1_000_000
 """Characters of the newest rows that are read whole at one compaction, some 250,000 tokens."""
+_LONG_ROW = 125_000
+"""Tokens; for the notes, rows are cut as in a segment of this length: they read the ends of long ones."""
 _FRAME_TOKENS = 50
 """Estimate of what the row holds beside its lines."""
 _INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
@@ -62,6 +66,8 @@ class NotesLog:
         self._lock = threading.Lock()
         """A request that is cancelled leaves its thread behind."""
         self._next_group = 0
+        self._unreadable: set[int] = set()
+        """Groups that the notes pass over. Once there is one, each further one is first read for a trial."""
         self._verified: set[str] = set()
         """Keys of the summaries whose quotations have been looked up."""
 
@@ -70,7 +76,8 @@ class NotesLog:
         count = self._notes.count
         with self._lock:
             other, notes = copy(self), deepcopy(self._notes, {id(count): count})
-            vars(other).update(_notes=notes, _verified={*self._verified}, _lock=threading.Lock())
+            vars(other).update(_notes=notes, _lock=threading.Lock())
+            vars(other).update(_verified={*self._verified}, _unreadable={*self._unreadable})
         return other
 
     def instructions(self, frontier: int) -> tuple[NamedPlace, ...]:
@@ -111,6 +118,7 @@ class NotesLog:
                 return self._write(shown, ask)
         # A compaction was taken back: rows that count as read are verbatim again.
         earlier = NotesLog(self._builder, self._redact, self._notes.fresh(), self._heading)
+        earlier._unreadable |= self._unreadable
         earlier.restore(self.instructions(ask.frontier))
         return earlier.write(shown, ask)
 
@@ -147,21 +155,40 @@ class NotesLog:
             left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
         while self._next_group < frontier:
             ordinal = self._next_group
-            self._next_group += 1  # first: a group that cannot be read is passed over the next time
+            self._next_group += 1
             if ordinal >= near or self._history.rendered_group(ordinal).user:
-                self._notes.read(self._rows(ordinal))
+                self._read_group(ordinal, frontier)
+
+    def _read_group(self, ordinal: int, frontier: int) -> None:
+        """Read a group whole or not at all; if it is the first that fails, all are read anew without it."""
+        if ordinal in self._unreadable:
+            return
+        is_first, rows = not self._unreadable, self._rows(ordinal)
+        try:
+            if not is_first:
+                self._notes.fresh().read(rows)
+            self._notes.read(rows)
+        except Exception as error:  # noqa: BLE001 - the rows may hold anything; it is logged
+            self._unreadable.add(ordinal)
+            if is_first:
+                told, numbers = traceback_of(error), [row.number for row in rows]
+                told = self._redact(told) if self._redact else told
+                logger.error("the notes pass over message %d, and all others that cannot be read: %s", numbers[0], told)
+                places, self._notes = self._notes.places, self._notes.fresh()
+                self._notes.restore([place for place in places if place[0] not in numbers])
+                self._next_group, self._verified = 0, set()
+                self._read(frontier)
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
-        history = self._history
-        number = history.message_range(ordinal, ordinal + 1)[0]
-        group = history.rendered_group(ordinal)
-        return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
+        group, number = self._history.rendered_group(ordinal), self._history.message_range(ordinal, ordinal + 1)[0]
+        return self._history.render(group, number=number, segment_tokens=_LONG_ROW, redact=self._redact)
 
     def _verify(self, node: Node, summary: str) -> None:
         """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
         if self._heading and (lines := [*quoted_lines(summary, self._heading)]):
             groups = range(node.first_group, node.end_group)
-            users = (self._rows(at) for at in groups if self._history.rendered_group(at).user)
+            said = (at for at in groups if self._history.rendered_group(at).user and at not in self._unreadable)
+            users = map(self._rows, said)
             self._notes.verify(lines, [(row.number, row.said) for rows in users for row in rows])
 
 

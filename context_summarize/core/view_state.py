@@ -15,6 +15,8 @@ from context_summarize.messages.rows import JsonRow
 
 MOST_AGE = 2
 """Compactions that a row of notes outlives: a row that changes throws away what the provider has cached behind it."""
+_MOST_LEVELS = 64
+"""Of a recorded tree; each level joins nodes of the level below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +165,11 @@ def _node_data(node: Node) -> list[Any]:
     return [node.key, node.level, *groups, *sizes, below, node.focus]
 
 
-def _node(data: Any) -> Node:
+def _node(data: Any, above: int = _MOST_LEVELS) -> Node:
     key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus = data
-    below = tuple(map(_node, below))
+    if type(level) is not int or not 0 <= level < above:
+        raise ValueError(f"a node below level {above} has level {level!r}")
+    below = tuple(_node(child, level) for child in below)
     return Node(key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus)
 
 

@@ -22,7 +22,7 @@ class Call:
 
 @dataclass(slots=True)
 class Row:
-    """What is known of one history row without reading its text again. Only `is_clean` is ever set later."""
+    """What is known of one history row without reading its text again. Only `clean_to` is ever set later."""
 
     raw: JsonRow
     role: str
@@ -36,8 +36,8 @@ class Row:
     """Stands in no view: an instruction that is over, or a row that the host keeps for its own screen."""
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
-    is_clean: bool = field(default=False, compare=False)
-    """Its whole text was searched for secrets, and holds none: it is searched once, and rendered often."""
+    clean_to: float = field(default=0, compare=False)
+    """Length of the segments for which it was searched for secrets, and holds none: it is rendered often."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")

@@ -28,7 +28,9 @@ _READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|f
 _CREATES = re.compile(r"(?i:write|create|delete|remove|rm)(?![a-z])|.*[Pp]atch")
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
 
-_GIVEN = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n).*?(?:^[ \t]*\2$|\Z)|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.S | re.M)
+_GIVEN = re.compile(
+    r"(<<-?\s*['\"]?(\w++)['\"]?[^\n]*\n).*?(?:^[ \t]*\2$|\Z)|\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)|'[^']*'", re.S | re.M
+)
 """Text that a shell command is given, or a quoted one: it holds no commands."""
 _WRITES = re.compile(r"(?<![-=2])>{1,2} ?(?!/dev/)([\w./~@%+-]+)|\bsed -i[^;|&\n]*\s([\w./~@%+-]+)")
 _TEST_RUN = re.compile(r"(?:^|[\s/])(?:\w*test|\w*unit|\w*spec|tox|nox|jest|mocha|bats)(?::\S+)?(?![\w./-])")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.sentences import sentences_of, shortened
@@ -17,7 +19,7 @@ LONGEST = 400
 """Characters of one instruction, with its lead."""
 _SHORT = 8
 """A sentence of fewer words leans on the one before it in its line: "The cap is $900. Never exceed it."."""
-_INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
+_INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^“”]*”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
@@ -65,7 +67,9 @@ def verified(lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Inst
     Args:
         rows: (number, own text) of the user's rows that the summary stands for.
     """
-    found = {(one.row, one.start): one for line in lines for one in _quoted(line, rows, _DIVIDED)}
+    own = [(number, own_text(text)) for number, text in rows]
+    read = [_OwnText(*_folded(text), _sentences(number, text)) for number, text in own]
+    found = {(one.row, one.start): one for line in lines for one in _quoted(line, read, _DIVIDED)}
     return [found[place] for place in sorted(found)]
 
 
@@ -75,36 +79,45 @@ def signalled(signs: Sequence[str], number: int, text: str) -> list[Instruction]
     if not any(sign.strip("^ ") in low for sign in signs):
         return []
     pattern, own = _any_of(tuple(signs)), own_text(text)
-    told = [(one, _INSIDE.sub(" ", own[one.start : one.end].rstrip())) for one in _sentences(number, text)]
+    told = [(one, _INSIDE.sub(" ", own[one.start : one.end].rstrip())) for one in _sentences(number, own)]
     telling = [(one, said) for one, said in told if len(said.split()) > 2 or _NO_BLANKS.search(said)]
     return [one for one, said in telling if pattern.search(said) and one.text[-1] not in "?\uff1f"]
 
 
 def placed(places: Sequence[Place], text: str) -> list[Instruction]:
     """The sentences of one row's own text that begin at these places."""
-    return [one for row, start, _ in places for one in _sentences(row, text) if one.start == start]
+    starts = {start for _, start, _ in places}
+    return [one for one in _sentences(places[0][0], own_text(text)) if one.start in starts] if places else []
 
 
-def _quoted(line: str, rows: Sequence[tuple[int, str]], divided: Sequence[re.Pattern[str]]) -> list[Instruction]:
+class _OwnText(NamedTuple):
+    """The own text of a row of the user: its letters, where they stand, and its sentences."""
+
+    letters: str
+    places: Sequence[int]
+    sentences: Sequence[Instruction]
+
+
+def _quoted(line: str, rows: Sequence[_OwnText], divided: Sequence[re.Pattern[str]]) -> list[Instruction]:
     """The sentences that hold this line; if there are none, those that hold a part of it."""
-    found = [one for number, text in rows for one in _holding(line, number, text)]
+    found = [one for row in rows for one in _holding(line, row)]
     if found or not divided:
         return found
     return [one for part in divided[0].split(line) for one in _quoted(part, rows, divided[1:])]
 
 
-def _holding(quotation: str, number: int, text: str) -> Iterator[Instruction]:
+def _holding(quotation: str, row: _OwnText) -> Iterator[Instruction]:
     """The sentences of one row with the letters and digits of a quotation in their order, whatever stands between."""
     letters, _ = _folded(quotation)
     size = _words(quotation)
-    own, places = _folded(own_text(text))
-    at = own.find(letters) if 2 * size >= _LEAST else -1
+    at = row.letters.find(letters) if 2 * size >= _LEAST else -1
     while at >= 0:
-        first, last = places[at], places[at + len(letters) - 1]
-        for one in _sentences(number, text):
-            if one.start <= last and first < one.end and (size >= _LEAST or _folded(one.text)[0] == letters):
+        first, last = row.places[at], row.places[at + len(letters) - 1]
+        near = bisect_right(row.sentences, first, key=lambda one: one.end)
+        for one in row.sentences[near : bisect_right(row.sentences, last, near, key=lambda one: one.start)]:
+            if size >= _LEAST or _folded(one.text)[0] == letters:
                 yield one
-        at = own.find(letters, at + len(letters))
+        at = row.letters.find(letters, at + len(letters))
 
 
 def _words(text: str) -> float:
@@ -112,7 +125,6 @@ def _words(text: str) -> float:
     return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(_NO_BLANKS.findall(text)) / 2)
 
 
-@lru_cache(maxsize=128)
 def _folded(text: str) -> tuple[str, Sequence[int]]:
     """Letters and digits without case and accents, and where each stands."""
     signs = ((unicodedata.normalize("NFKD", sign).casefold(), at) for at, sign in enumerate(text))
@@ -120,10 +132,8 @@ def _folded(text: str) -> tuple[str, Sequence[int]]:
     return "".join(letter for letter, _ in pairs), [at for _, at in pairs]
 
 
-@lru_cache(maxsize=256)
-def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
+def _sentences(number: int, own: str) -> list[Instruction]:
     """The sentences of the user's own text."""
-    own = own_text(text)
     found: list[Instruction] = []
     for start, end in sentences_of(own):
         bullet = _BULLET.match(own, start, end)
@@ -132,7 +142,7 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
             lead = found[-1].text if found and "\n" not in own[found[-1].start : start] else ""
             leans = _words(flat) < _SHORT and len(lead) + len(flat) < LONGEST
             found.append(Instruction(number, start, end, shortened(flat, LONGEST), lead if leans else ""))
-    return tuple(found)
+    return found
 
 
 @lru_cache(maxsize=8)

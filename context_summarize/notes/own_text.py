@@ -56,7 +56,6 @@ _PLAIN = re.compile(r"[^\W\d_](?:[\w ,.;:!?()/-]|(?<=\w)['’](?=\w))*")
 """One line without a sign that begins or ends another's words, as most messages are."""
 
 
-@lru_cache(maxsize=512)
 def own_text(text: str) -> str:
     """A message with blanks and empty lines in place of what the user does not say.
 

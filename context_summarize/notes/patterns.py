@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from context_summarize.notes.sentences import sentences_of
@@ -24,7 +23,7 @@ _ESCAPE = re.compile(r"(?<!\\)\\[nrt]|(?<!\\)\\+(?=\")")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
-_FILE = re.compile(r"(?!\w\.\w$)[\w@+-]*[a-z_][\w@+-]*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
+_FILE = re.compile(r"(?!\w\.\w$)(?=[\w@+-]*[a-z_])[\w@+-]+\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
 _SITE = re.compile(r"(.+\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
 """A place in a file: `core/plan.py:138`."""
 _CODE = re.compile(
@@ -103,19 +102,15 @@ def values_in(text: str) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
     for word in dict.fromkeys(unescaped(text).split()):
         if not (word.isalpha() and word.islower()):
-            for value, kind in _in_word(word) if len(word) <= LONGEST else _in_long_word(word):
+            for value, kind in _in_word(word):
                 found.setdefault(value, kind)
     return found
 
 
-def _in_long_word(word: str) -> tuple[tuple[str, Kind], ...]:
+def _in_word(word: str) -> tuple[tuple[str, Kind], ...]:
     return tuple(value for run in _RUN.findall(word) for value in classify(run))
 
 
-_in_word = lru_cache(maxsize=32_768)(_in_long_word)
-
-
-@lru_cache(maxsize=16_384)
 def classify(run: str) -> tuple[tuple[str, Kind], ...]:
     """The values of a run without blanks: most often one, or none."""
     if len(run) > LONGEST:
@@ -236,7 +231,6 @@ def _collect(data: Any, about: str, label: str, depth: int, found: list[Leaf]) -
             found.append(Leaf(value, about, label))
 
 
-@lru_cache(maxsize=4_096)
 def _label(key: str) -> str:
     """The last two names of a key in plain words, `reservation` for `reservation_id`; "" for an identifier."""
     names = [name.lower() for name in _NAMES.findall(key[:_LONGEST_LEAF])]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from sys import intern
 
 from context_summarize.transcript.rows import may_be_call
 
@@ -16,7 +14,7 @@ _LONGEST, _MOST_WORDS = 280, 24
 _CLAUSE = re.compile(r"(?<=[,;:—–])\s+")
 
 _FENCE = re.compile(r"(?m)^[ \t>]*(?:```|~~~)[^\n]*$")
-_END = re.compile(r"[.!?…。！？؟।\n]+[\"'”’)\]*_]*(?:\s+|$|(?<=[\n。！？؟।]))")  # noqa: RUF001 - they end sentences
+_END = re.compile(r"(?<![.!?…])[.!?…。！？؟।\n]+[\"'”’)\]*_]*(?:\s+|$|(?<=[\n。！？؟।]))")  # noqa: RUF001 - they end sentences
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _MARKS = " \t#*+->•|`"
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»"  # noqa: RUF001 - quotes
@@ -39,8 +37,7 @@ def ends_of(text: str, most: int) -> str:
 def words_of(text: str) -> dict[str, bool]:
     """The words and figures of a sentence, in lower case; true for a name, a figure, a word of time.
 
-    These are what a reader would ask for. A name has a capital letter within the sentence. Sentences are kept by the
-    thousand, so that equal words are one text in memory.
+    These are what a reader would ask for. A name has a capital letter within the sentence.
     """
     found: dict[str, bool] = {}
     for at, word in enumerate(text.split()):
@@ -50,11 +47,10 @@ def words_of(text: str) -> dict[str, bool]:
     return found
 
 
-@lru_cache(maxsize=32_768)
 def _word(word: str) -> tuple[str, bool, bool]:
     """The word without signs around it, "" where it says nothing; a figure or a word of time; a name."""
     plain = word.strip(_AROUND)
-    low = intern(plain.lower())
+    low = plain.lower()
     if plain[:1].isdigit():
         return low, True, False
     is_word = len(plain) > 2 and plain.replace("'", "").isalpha()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from context_summarize.core.frames import NAME
-from context_summarize.core.groups import answered_calls, render_group
+from context_summarize.core.groups import answered_calls
 from context_summarize.core.history import History
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
@@ -119,7 +119,7 @@ class Rows:
         assert group is not None, "a number within `total` is in a closed group or in the open one"
         calls = answered_calls(group)
         indexes = (at for at in range(group.start, group.end) if rows[at].rendered)
-        rendered = render_group(rows, group, number=first, segment_tokens=None)
+        rendered = self.history.render(group, number=first)
         return [ShownRow(row, calls.get(at, ()), first) for row, at in zip(rendered, indexes, strict=True)]
 
 

@@ -7,14 +7,19 @@ import json
 import zlib
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from context_summarize.background import in_thread
 from context_summarize.core.nodes import Summary
 from context_summarize.messages.rows import JsonRow
 
+T = TypeVar("T")
+
+_MOST = 4_000_000
+"""Characters of one entry as JSON, about as much as memory keeps; a longer one counts as missing."""
 _BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
 _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
@@ -27,9 +32,9 @@ def summary_text(summary: Summary) -> str:
 
 
 def summary_of(text: str | bytes) -> Summary | None:
-    """The summary that was written; None for a text that is damaged, cut off, or of other fields."""
+    """The summary that was written; None for a text that is damaged, cut off, too long, or of other fields."""
     try:
-        fields: Any = json.loads(text)
+        fields: Any = json.loads(text) if len(text) <= _MOST else {}
         return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
@@ -41,9 +46,11 @@ def record_text(record: JsonRow) -> str:
 
 
 def record_of(text: str | bytes) -> JsonRow | None:
-    """The record that was written; None for a text that is damaged or cut off."""
+    """The record that was written; None for a text that is damaged, cut off or too long."""
+    reader = zlib.decompressobj()
     try:
-        record: JsonRow = json.loads(zlib.decompress(b64decode(text)))
+        data = reader.decompress(b64decode(text), _MOST)  # a few bytes may stand for gigabytes
+        record: JsonRow | None = json.loads(data) if reader.eof else None
     except (ValueError, TypeError, RecursionError, zlib.error):
         return None
     return record
@@ -54,8 +61,7 @@ class TextStore(ABC):
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
-        found = {key: summary_of(text) for key, text in (await self._find("summary", keys)).items()}
-        return {key: summary for key, summary in found.items() if summary is not None}
+        return await self._find("summary", keys, summary_of)
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
@@ -65,19 +71,19 @@ class TextStore(ABC):
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
         """The stored records among those of these hashes."""
-        found = {hash_: record_of(text) for hash_, text in (await self._find("record", hashes)).items()}
-        return {hash_: record for hash_, record in found.items() if record is not None}
+        return await self._find("record", hashes, record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
         """Keep one record; an earlier one of the same hash is replaced."""
         await self._write("record", hash_, record_text(record))
 
-    async def _find(self, kind: str, keys: Sequence[str]) -> dict[str, str | bytes]:
-        found: dict[str, str | bytes] = {}
+    async def _find(self, kind: str, keys: Sequence[str], entry_of: Callable[[str | bytes], T | None]) -> dict[str, T]:
+        texts: dict[str, str | bytes] = {}
         wanted = list(dict.fromkeys(keys))
         for first in range(0, len(wanted), _BATCH):
-            found |= await self._read(kind, wanted[first : first + _BATCH])
-        return found
+            texts |= await self._read(kind, wanted[first : first + _BATCH])
+        entries = await in_thread(sum(map(len, texts.values())), lambda: list(map(entry_of, texts.values())))
+        return {key: entry for key, entry in zip(texts, entries, strict=True) if entry is not None}
 
     @abstractmethod
     async def _read(self, name: str, keys: Sequence[str]) -> Mapping[str, str | bytes]:

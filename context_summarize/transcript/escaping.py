@@ -57,14 +57,19 @@ def after_cut(text: str, at: int) -> str:
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 
 
-def cut_middle(text: str, limit_bytes: int) -> str:
-    """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough."""
+def cut_middle(text: str, limit_bytes: int, characters: int | None = None) -> str:
+    """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough.
+
+    Args:
+        characters: of the whole text, where only its ends are given.
+    """
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
         return text
     data = text.encode("utf-8", "surrogatepass")
     head = data[: limit_bytes * 2 // 3].decode("utf-8", "ignore")
     tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
-    note = f"[… {len(text) - len(head) - len(tail):,} of {len(text):,} characters left out …]"
+    whole = characters or len(text)
+    note = f"[… {whole - len(head) - len(tail):,} of {whole:,} characters left out …]"
     return f"{head}\n{note}\n{after_cut(text, len(text) - len(tail))}"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -50,6 +52,33 @@ async def test_no_secret_is_shown_where_a_large_row_is_cut() -> None:
     assert "[redacted:" in asked
     assert secret[:12] not in asked
     assert secret[-12:] not in asked
+
+
+async def test_no_text_of_a_session_outlives_it() -> None:
+    """Hosts have many sessions in one process: each gives back what its texts took, its words and its keys."""
+
+    async def life(seed: int, rows: int) -> None:
+        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=summarise)
+        for at in range(rows):
+            text = " ".join(
+                f"Never drop the entry {seed}-{at}-{line} of file_{seed}{at}{line}.log." for line in range(600)
+            )
+            await manager.add_message(user(text))
+            await manager.add_message(call(f"c{at}", **{f"key_{seed}_{line}_{at}" * 20: "x" for line in range(50)}))
+            await manager.add_message(result(f"c{at}", text))
+            await manager.get_messages_for_request(token_budget=8_000, provider=provider)
+        await manager.compact()
+        await manager.close()
+
+    await life(1, 1)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        await life(2, 4)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 150_000
+    finally:
+        tracemalloc.stop()
 
 
 class TestBeside:

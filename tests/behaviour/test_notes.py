@@ -253,6 +253,38 @@ class TestWhatItTells:
         assert "the notes cannot be written" in caplog.text
         assert "Tr0ub4dor" not in caplog.text
 
+    async def test_a_row_that_cannot_be_read_is_passed_over_whole(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Nothing of it is told, all the others are read, and the log says so once, without secrets."""
+        read = Notes.read
+
+        def fails(self: Notes, rows: list[Any]) -> None:
+            read(self, rows)
+            if any("BAD-" in row.text for row in rows):
+                raise LookupError("no such thing: password=Tr0ub4dor&3x")
+
+        monkeypatch.setattr(Notes, "read", fails)
+        bad = [user(f"Never use the key BAD-471{at}.") for at in range(3)]
+        rows = [user("Never use the key OLD-4711."), assistant("Yes."), *bad, user("Never use the key NEW-4711.")]
+        session = await AgentSession().play([*rows, assistant("Yes."), *agent_session(12)])
+        await session.manager.preview()
+
+        text = told(await session.view())
+        assert "OLD-4711" in text
+        assert "NEW-4711" in text
+        assert "BAD-" not in text
+        assert len(re.findall("cannot be read", caplog.text)) == 1
+        assert "Tr0ub4dor" not in caplog.text
+
+    async def test_data_that_python_refuses_to_write_costs_no_notes(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Numbers of thousands of digits among them."""
+        hard = ["{'key': 0x" + "f" * 3_600 + "}", "{'id': 1" + "0" * 4_000 + "}", "[" * 3_000, "{'a': 1e999, {}: []}"]
+        rows = [row for at, text in enumerate(hard) for row in (call(f"h{at}"), result(f"h{at}", text))]
+        session = await AgentSession().play([user("Never use the key OLD-4711."), *rows, *agent_session(6)])
+        assert "OLD-4711" in told(await session.view())
+        assert "the notes cannot be written" not in caplog.text
+
     async def test_a_fault_in_counting_what_is_kept_costs_no_row(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

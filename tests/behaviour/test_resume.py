@@ -283,3 +283,23 @@ async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[K
     assert ranges
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
     assert "fallback" not in "".join(row["content"] for row in nodes(view)).lower()
+
+
+class Deep(MemoryStore):
+    """A store whose records hold a tree of hundreds of levels, as no session makes one."""
+
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
+        found = {hash_: {**made} for hash_, made in (await super().get_records(hashes)).items()}
+        for made in found.values():
+            for _ in range(960):
+                made["nodes"] = [["key", 1, 0, made.get("frontier"), 64, 512, made.get("nodes", []), None]]
+        return found
+
+
+async def test_a_record_whose_tree_is_too_deep_is_ignored(kept: tuple[KeptStore, Ended]) -> None:
+    """The view is made anew."""
+    store, ended = Deep(), kept[1]
+    for hash_, made in kept[0].records.items():
+        await store.put_record(hash_, made)
+    view, _ = await resume(as_saved(ended.rows), 8_000, store=store)
+    assert nodes(view)

@@ -95,6 +95,11 @@ class TestRecords:
         await store.put_record("d", made := {**record(), "notes": ["\ud83d \x00 é", 1, 0]})
         assert await store.get_records(["d"]) == {"d": made}
 
+    async def test_a_record_that_is_larger_than_any_session_writes_is_none(self, store: SummaryStore) -> None:
+        """Packed, a few bytes stand for it: they would stop the process."""
+        await store.put_record("d", {**record(), "notes": "0" * 9_000_000})
+        assert await store.get_records(["d"]) == {}
+
     async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
         """More than a database takes as variables of one query."""
         hashes = keys(10_000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.groups import render_group
 from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.session.conversation import Conversation
 from context_summarize.transcript.rows import RenderedRow
@@ -46,7 +45,7 @@ async def snapshot(manager: SummarizingContextManager) -> Snapshot:
     messages: list[RenderedRow] = []
     for ordinal in range(chat.view.frontier):
         group = chat.history.rendered_group(ordinal)
-        messages += render_group(chat.history.rows, group, number=len(messages) + 1, segment_tokens=None)
+        messages += chat.history.render(group, number=len(messages) + 1)
     return Snapshot(tuple(_tree(chat, node, texts) for node in chat.view.nodes), tuple(messages))
 
 

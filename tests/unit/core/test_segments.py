@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -139,6 +140,29 @@ class TestSizes:
     def test_a_summary_is_a_sixteenth_of_a_segment(self) -> None:
         """Within 64 and 1,600."""
         assert [derive_summary_tokens(size) for size in (512, 8_192, 16_384, 65_536)] == [64, 512, 1_024, 1_600]
+
+
+def test_what_a_cut_leaves_out_is_not_searched_for_secrets() -> None:
+    """Only its ends are, and what is near enough to them to be one secret with them; where these shrink, all is."""
+    secret, searched = "ghp_" + "a1B2c3D4e5F6" * 3, list[int]()
+
+    def redact(text: str) -> str:
+        searched.append(len(text))
+        return re.sub("z+", "", text.replace(secret, "[redacted]"))
+
+    def found(text: str) -> str:
+        searched.clear()
+        return rendered([call("c"), result("c", text)], size=512, redact=redact)[1].text
+
+    plain = "line\n" * 800_000
+    assert found(plain) == rendered([call("c"), result("c", plain)], size=512)[1].text
+    assert sum(searched) < 400_000
+    for at in range(600, 760, 8):
+        cut = found("x" * at + secret + plain + secret + "y" * at)
+        assert secret[:8] not in cut
+        assert secret[-8:] not in cut
+    assert "last words" in found("first words " + "z" * 4_000_000 + "last words")
+    assert sum(searched) > 4_000_000
 
 
 def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:

@@ -1,0 +1,220 @@
+"""For every pattern and every reader of foreign text: four times the text costs about four times the CPU.
+
+A regular expression holds the interpreter's lock: one that takes seconds stops the whole process, in a thread too.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib
+import itertools
+import pkgutil
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regex
+
+import context_summarize
+from context_summarize import SummarizingContextManager
+from context_summarize.core.history import History
+from context_summarize.messages.reading import analyse
+from context_summarize.recall import RecallQuery
+from context_summarize.testing import ScriptedProvider
+from tests.support.cli import call as command
+from tests.support.cli import store
+from tests.support.effort import LONG, full
+from tests.support.rows import assistant, call, result, user
+
+pytestmark = pytest.mark.usefixtures("no_hang")
+
+SIGNS = ".…,;:!?=/#*@%&|~$_+-–\\\"'`“”„«»‹›「」『』()[]{}<> \t\xa0\n\r\u2028\u030019aAé完\u200b\x1b"  # noqa: RUF001
+"""Of each class one or more: dots, quotes, brackets, blanks, line ends, digits, dashes, letters, combining marks."""
+WORDS = ["a: b, ", "password=", "call f(", "```\n", "> ", "a1", "Never x. ", "<a>", "http://", "1,", '\\"', '{"a":', "\n\n", "#1 user\n"]  # fmt: skip  # noqa: E501
+GROWTH = 6
+"""Times the CPU that four times the text may cost."""
+
+
+def shapes(one: str, other: str, size: int) -> Iterator[str]:
+    """Texts of about so many characters of two units: in turn, halves, and one of the other after many."""
+    yield (one + other) * (size // len(one + other))
+    yield one * (size // 2 // len(one)) + other * (size // 2 // len(other))
+    yield one * (size // len(one)) + other
+
+
+def cheapest(run: Callable[[], Any], clock: Callable[[], float], times: int) -> float:
+    """Seconds of CPU of the cheapest run: what else the machine does costs nothing."""
+    costs: list[float] = []
+    for _ in range(times):
+        start = clock()
+        run()
+        costs.append(clock() - start)
+    return min(costs)
+
+
+def grows(run: Callable[[Any], Any], short: Any, long: Any, slack: float, clock: Callable[[], float]) -> str:
+    """Why the longer run costs too much; "" where it costs about four times the shorter, or less than the slack."""
+    if cheapest(partial(run, long), clock, 1) < slack:
+        return ""
+    cost, before = cheapest(partial(run, long), clock, 3), cheapest(partial(run, short), clock, 3)
+    return f"{before:.3f} s, then {cost:.3f} s" if cost > GROWTH * before + slack else ""
+
+
+# --- patterns -------------------------------------------------------------------------------------------------------
+
+
+def held(thing: Any, seen: set[int]) -> Iterator[Any]:
+    """The patterns in a value of a module: in what it lists, in its own objects, and in what functions close over."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, re.Pattern | regex.Pattern):
+        yield thing
+        return
+    inside: list[Any] = []
+    if isinstance(thing, dict):
+        inside = [*thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset):
+        inside = [*thing]
+    elif isinstance(thing, partial):
+        inside = [thing.func, thing.args, thing.keywords]
+    elif (cells := getattr(thing, "__closure__", None)) is not None:
+        inside = [cell.cell_contents for cell in cells]
+    elif type(thing).__module__.startswith("context_summarize"):
+        inside = [*getattr(thing, "__dict__", {}).values()]
+    for item in inside:
+        yield from held(item, seen)
+
+
+def patterns() -> Iterator[tuple[str, Any, bool]]:
+    """(place, pattern, whether it is looked for at the start alone) of each pattern of the package, in calls too.
+
+    One that ends with the text looks back from a place, and is shown a few words before it: readers are tested whole.
+    """
+    seen: set[int] = set()
+    for info in pkgutil.walk_packages(context_summarize.__path__, "context_summarize."):
+        module = importlib.import_module(info.name)
+        uses: dict[str, set[str]] = {}
+        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
+            match node:
+                case ast.Call(ast.Attribute(ast.Name("re"), name), [ast.Constant(str(text)), *_]) if name != "compile":
+                    yield f"{info.name}:{node.lineno}", re.compile(text), False
+                case ast.Attribute(ast.Name(of), name):
+                    uses.setdefault(of, set()).add(name)
+        for name, value in vars(module).items():
+            at_start = bool(uses.get(name)) and uses[name] <= {"match", "fullmatch"}
+            for pattern in held(value, seen):
+                if not pattern.pattern.endswith(r"\Z"):
+                    yield f"{info.name}.{name}", pattern, at_start
+
+
+PATTERNS = list(patterns())
+SIZE = full(12_000, 4_000)
+PAIRS = [*itertools.product([*SIGNS, *WORDS], repeat=2)]
+DRAWN = full(80, 8)
+"""Pairs of signs that each pattern is shown, drawn anew each time."""
+
+
+def search(pattern: Any, at_start: bool, text: str) -> None:
+    if at_start:
+        pattern.match(text)
+        pattern.fullmatch(text)
+    else:
+        for _ in pattern.finditer(text):
+            pass
+
+
+@pytest.mark.parametrize(("pattern", "at_start"), [pytest.param(*rest, id=place) for place, *rest in PATTERNS])
+def test_every_pattern_is_linear(pattern: Any, at_start: bool) -> None:
+    """For runs of each sign, and for pairs of them; a difference of some milliseconds is noise."""
+    for one, other in [*((sign, "a") for sign in SIGNS), *random.sample(PAIRS, DRAWN)]:
+        for short, long in zip(shapes(one, other, SIZE // 4), shapes(one, other, SIZE), strict=True):
+            assert not grows(partial(search, pattern, at_start), short, long, 0.004, time.thread_time), (one, other)
+
+
+def test_the_patterns_of_all_rooms_are_found() -> None:
+    """Those of a table and of a function among them."""
+    places = " ".join(place for place, *_ in PATTERNS)
+    for room in ("notes", "redaction", "recall", "transcript", "tokens", "summaries", "session", "history_file"):
+        assert f"context_summarize.{room}" in places
+
+
+# --- readers --------------------------------------------------------------------------------------------------------
+
+
+async def life(text: str) -> None:
+    """A session in which everybody says this text, to its end: compacted, summarised with it, and read back."""
+    provider = ScriptedProvider(then=f"## Standing rules\n- {text[:2_000]}\n## State\nNever done: {text[:2_000]}")
+    manager = SummarizingContextManager(keep_recent=2, segment_tokens=512, cache="memory", prefetch=False)
+    said = f"Never drop it. {text}"
+    for row in (
+        user(said),
+        assistant(said),
+        call("c", command=said),
+        result("c", said),
+        user("Go on."),
+        assistant("Ok."),
+    ):
+        await manager.add_message(row)
+    await manager.get_messages_for_request(6_000, provider)
+    await manager.compact()
+    await manager.get_messages_for_request(6_000, None)
+    for query in (RecallQuery(messages="1-9"), RecallQuery(words=f"drop {text[:300]}")):
+        await manager.recall(query)
+    await manager.close()
+
+
+READ = full(12_000, 5_000)
+UNITS = [*SIGNS, *WORDS] if LONG else [".", "“", None, None, None]
+"""Units of hostile texts; None is drawn anew each time."""
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_every_row_of_a_session_is_read_in_linear_time(unit: str | None) -> None:
+    """What users, agents and tools write, what a summary quotes, and what is looked for."""
+    unit, other = unit or random.choice([*SIGNS, *WORDS]), random.choice(SIGNS)
+    for short, long in zip(shapes(unit, other, READ), shapes(unit, other, 4 * READ), strict=True):
+        why = grows(lambda text: asyncio.run(life(f"{text}a")), short, long, full(3, 1), time.process_time)
+        assert not why, (unit, other)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_every_row_of_a_recording_is_read_in_linear_time(unit: str | None, tmp_path: Path) -> None:
+    """A replay with a page, and what `inspect` says of it."""
+    said = unit or random.choice([*SIGNS, *WORDS])
+
+    def replayed(size: int) -> None:
+        text = said * (size // len(said)) + "a"
+        rows = [user(text), call("c", command=text), result("c", text), assistant(text), user("Go on.")]
+        path = store(tmp_path / "session.jsonl", rows * 2)
+        for asked in (["replay", path, "--window", 6_000, "--html", tmp_path / "page.html"], ["inspect", path]):
+            assert command(*asked).exit_code == 0
+
+    assert not grows(replayed, READ // 2, 2 * READ, full(3, 1), time.process_time), said
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def results(count: int) -> list[dict[str, Any]]:
+    """Results in user rows, in a session without a user message."""
+    block = {"type": "tool_result", "tool_use_id": "x", "content": "done"}
+    return [{"role": "user", "content": [block, {"type": "text", "text": "next"}]} for _ in range(count)]
+
+
+def test_rows_are_taken_in_in_linear_time() -> None:
+    """However many results come before the first user message."""
+
+    def taken(count: int) -> None:
+        history = History()
+        for row in results(count):
+            history.add(analyse(row))
+        history.advance()
+
+    assert not grows(taken, 4_000, 16_000, 0.7, time.process_time)
