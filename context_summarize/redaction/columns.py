@@ -17,6 +17,7 @@ _SIGN = re.compile(r"[|,;\t](?=[^|,;\t\n]{0,40}\Z)")
 _CELL = {sign: re.compile(rf'[^\S\n\t]*+(?:"[^"\n]*+"[^{sign}\n]*+|[^{sign}\n]*+)[{sign}\n]?') for sign in "|,;\t"}
 _INNER = re.compile(r'(?:[^"\n]|"(?!\s{0,4}[,}\]]))*+')
 _NO_HEADING = re.compile(r"[\W\d]*|.*[:=(){}].*|.{60,}")
+_INDENTED = re.compile(r"[ \t]++(?!\d)")
 _RULE = re.compile(r"[|+: \t-]{3,}\r?")
 _EDGES = " \t\r\n\"'`*_}]|,;"
 
@@ -43,6 +44,8 @@ def _told(text: str, first: int, end: int, sign: str) -> dict[int, bool]:
     else:
         above_cells, after_cells = (len(_cells(row, 0, len(row), sign)) for row in (above, after))
         is_head = above_cells != len(cells) == after_cells and not any(map(_NO_HEADING.fullmatch, cells))
+        # In code a list of names goes on over lines.
+        is_head = is_head and not _INDENTED.match(text, first) and text[first:end].rstrip()[-1:] != sign
     told = {}
     for at, cell in enumerate(cells if is_head else ()):
         word = next((word for word in telling(cell) if _END.fullmatch(cell, word.end())), None)

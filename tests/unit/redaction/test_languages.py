@@ -22,6 +22,10 @@ def _within(text: str, depth: int) -> str:
     return _within(json.dumps({"out": text, "n": depth}), depth - 1) if depth else text
 
 
+def _without(text: str, depth: int) -> str:
+    return _without(json.loads(text)["out"], depth - 1) if depth else text
+
+
 @pytest.mark.parametrize("depth", [0, 1, 3, 5])
 def test_nine_of_ten_secrets_go_as_deep_as_they_stand_in_json(depth):
     forms = [line[4:] for line in _lines("secrets_by_language.txt")]
@@ -29,9 +33,9 @@ def test_nine_of_ten_secrets_go_as_deep_as_they_stand_in_json(depth):
     for form in forms:
         text = _within(re.sub("[⟦⟧]", "", form), depth)
         clean = known(text)
-        kept += [form for secret in re.findall("⟦(.*?)⟧", form) if _within(secret, depth).strip('"') in clean]
+        inner = _without(clean, depth)
+        kept += [form for secret in re.findall("⟦(.*?)⟧", form) if secret in inner]
         assert known(clean) == clean
-        assert depth == 0 or json.loads(clean)["n"] == 1
 
     assert len(forms) >= 120
     assert len(kept) <= len(forms) / 10, kept
@@ -70,5 +74,6 @@ def test_columns_of_other_tables_stay():
         "| Field | Meaning |\n|---|---|\n| password | what the user types |\n| email | where letters go |",
         "     1\tpassword\n     2\temail\n     3\tport",
         "user, password\nboth, needed",
+        "from x import (\n    user, password,\n    port, query,\n)",
     ):
         assert known(text) == text
