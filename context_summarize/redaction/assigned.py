@@ -6,31 +6,34 @@ import re
 from collections.abc import Iterator
 
 from context_summarize.redaction.formats import QUOTE, Span, is_drawn, is_mixed, is_real, turns
+from context_summarize.redaction.words import CJK, FOLLOWS, JOINTS, ORDINARY, telling
 
-NAMES = ("pass", "pwd", "secret", "token", "_auth", "credential", "key")
-"""A text without these, in lower case, holds no assigned secret."""
-_BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=]"
-_MORE = r"[^\s\"'`\\,;<>(){}\[\]]"
-_LOOKED_AT = 120
+_BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]"
+_MORE = r"[^\s\"'`\\,;<>(){}\[\]\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]"
+LOOKED_AT = 120
 """Characters by which a value is judged; the rest of a longer one is looked for only where it is a secret."""
-_BETWEEN = rf"(?:{QUOTE})?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
+_BETWEEN = rf"{QUOTE}?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
 """From the word to the sign: what closes it, the length of an array, a remark in brackets."""
 _SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]"
-_SIGN += r"|(?P<bar>[|\u2502])(?=[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|\n|\\{1,4}[nr]|[\"'`])))"
+_SIGN += r"|(?P<bar>[|\u2502])(?=[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|\n|[\"'`])))"
 """Signs of assignment; the last one is a bar in a table, whose row ends with a bar."""
-_ASSIGNED = re.compile(
-    r"(?P<word>(?i:pass(?:word|wd|phrase|code)|(?<=_)pass(?=[\"']?\s{0,2}[:=])|pwd|token|credentials?|_auth"
-    r"|secret(?:[_-]?access)?(?:[_-]?key(?:[_-]?base)?)?|key(?:[ _-]?private|[ _-]\d{1,2})?))"
-    rf"(?:(?P<sign>{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}})"
-    rf"|(?P<pair>{QUOTE}\s{{0,4}},\s{{0,4}}{QUOTE}(?i:value){QUOTE}\s{{0,4}}:\s{{0,4}})"
-    r"|(?P<tag>>)|(?P<option>\s{1,4})(?!\s|is\s|was\s)|(?P<prose>\s{1,4}(?:is|was):?\s{1,4}))"
-    rf"(?:(?P<quote>{QUOTE})(?P<quoted>(?:(?!(?P=quote))[^\s\\]|\\\S){{6,512}}+)(?P=quote)"
-    rf"|(?:{QUOTE})?(?P<bare>{_BARE}{{6}}{_MORE}{{0,{_LOOKED_AT - 6}}}+))"
+_ASSIGNS = rf"{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}}"
+_JOINTS = {
+    name: re.compile(
+        f"(?i:{joint % _ASSIGNS})"
+        rf"|(?P<pair>{QUOTE}?[\s,]{{1,40}}{QUOTE}?(?i:value){QUOTE}?\s{{0,4}}[:=]\s{{0,4}})|(?P<tag>{QUOTE}?>)|(?P<next>\s{{1,4}})"
+    )
+    for name, joint in JOINTS.items()
+}
+_VALUE = re.compile(
+    rf"(?P<quote>{QUOTE})(?P<quoted>(?:(?!(?P=quote))[^\n\\]|\\\S){{3,512}}+)(?P=quote)"
+    r"|[\u201e\u201c\u00ab\u201a\u2018\u300c\u300e]\s?(?P<set>[^\n\u201c-\u201f\u00ab\u00bb\u300c-\u300f]{3,100}?)\s?"
+    r"[\u201c\u201d\u00bb\u2018\u2019\u300d\u300f]"
+    rf"|{QUOTE}?(?P<bare>{_BARE}{{3}}{_MORE}{{0,{LOOKED_AT - 3}}}+)"
 )
-_WORD = re.compile(r"[PpTtCc_SsKk](?i:ass|wd|oken|redential|auth|ecret|ey)")
-"""Where such a word may begin: this is found much faster than the whole."""
-_REST = re.compile(rf"{_MORE}{{0,4000}}+")
-_OF_A_KEY = re.compile(
+_REST = re.compile(rf"(?:(?![&|]){_MORE}){{0,4000}}+")
+_TO_BLANK = re.compile(r"[^\s\"'`\\<>\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]{0,200}+")
+OF_A_KEY = re.compile(
     r"(?i:api|access|account|storage|private|auth|encryption|signing|master|shared|app(?:lication)?|admin|license|fernet"
     r"|hmac|jwt|secret|session|service[_-]?role|webhook|unseal)[ _-]?\Z"
 )
@@ -50,28 +53,30 @@ _NAME = re.compile(
 )
 _IN_PROSE = re.compile(r"[\w.~+/=-]+")
 """What a sentence may say that a key or a token is, if letters and digits take turns in it."""
+QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
+_WORD = re.compile(r"[^\W\d_]{3,}|\d{4,}")
+"""A password that looks like a word or a number."""
+_TECHNICAL = re.compile(r"(?i)(?:sha|md|base|utf|aes|hmac|oauth|argon|pbkdf|ipv|rfc|tls|v)[-_]?\d|bcrypt")
+_ASCII = re.compile(r"[!-~]*")
+_STANDS_ALONE = re.compile(r"[ \t]*(?:\Z|[\n\r\"'`,;.\u3001\u3002\uff0c])")
+_INNER = re.compile(r"(?:[({]|[\"'][,)} ])[^\"']*\Z")
 
 
-def _is_named(found: re.Match[str], before: str, after: str) -> bool:
+def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str, after: str) -> bool:
     """Does the word, with what stands before it and after the value, name a secret?"""
-    word = found["word"].lower()
-    if word.startswith("key"):
-        in_capitals = found["word"].startswith("KEY") and _CAPITALS.search(before)
-        value = found["bare"] or found["quoted"]
+    name = word[0].lower()
+    if name.startswith("key") and word["en_other"]:
+        in_capitals = word[0].startswith("KEY") and _CAPITALS.search(before)
         is_other = _OTHER_KEY.search(before) and _MANY_KINDS.match(value) and is_drawn(value)
-        if not in_capitals and not is_other and not _OF_A_KEY.search(before):
+        if not in_capitals and not is_other and not OF_A_KEY.search(before):
             return False
-    if _MARK.search(before) or (found["bar"] and not _CELL.search(before)):
+    if _MARK.search(before) or (joint["bar"] and not _CELL.search(before)) or (joint["tag"] and after not in '<"'):
         return False
-    if found["tag"] and after != "<":
-        return False
-    if found["option"] and not _OPTION.search(before):
-        return False
-    return not (word == "token" and _PAGING.search(before))
+    return not (name == "token" and _PAGING.search(before))
 
 
-def _is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
+def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     """Does the value look drawn or chosen by a person, and like no name, path or code?"""
     mixed, is_name = is_mixed(value), _NAME.fullmatch(value) is not None
     if password:
@@ -87,40 +92,95 @@ def _is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     return is_real(value)
 
 
-def _next(text: str, start: int) -> re.Match[str] | None:
-    """The next word with what is assigned to it."""
-    words = _WORD.finditer(text, start)
-    return next((found for word in words if (found := _ASSIGNED.match(text, word.start()))), None)
+def is_weak(value: str, quoted: bool) -> bool:
+    """May the value be a password, though it looks like words or a number?"""
+    if not 3 <= len(value.strip(" -:")) <= 60 or any(telling(value)) or not is_real(value):
+        return False
+    words = value.split()
+    if 2 * sum(ORDINARY.match(one) is not None for one in words) >= len(words):
+        return False
+    return len(words) > 1 or _WORD.fullmatch(value) is not None or (quoted and not _CODE.fullmatch(value))
+
+
+def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str, is_english: bool) -> bool:
+    """Is the value a password by its looks, or by its place however weak it looks?"""
+    first, end = span
+    value, after, quoted = text[first:end], text[end : end + 1], text[first - 1 : first] in QUOTES
+    strong = len(value) >= 6 and " " not in value and is_secret(value[:LOOKED_AT], after, True, not quoted)
+    if joint["next"]:
+        is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _TECHNICAL.match(value)
+        return strong if _OPTION.search(before) else is_chosen or (quoted and is_weak(value, quoted))
+    if strong:
+        return not (joint["prose"] and _TECHNICAL.match(value))
+    if not is_weak(value, quoted):
+        return False
+    if quoted or joint["pair"] or joint["tag"]:
+        return True
+    if joint["prose"]:
+        return len(value) > 3 and FOLLOWS.match(text, end) is not None
+    if joint["bar"] or not _STANDS_ALONE.match(text, end):
+        return False
+    # In code the value may be a name, as in `login(password=found,` and `{password: found}`.
+    line = before[before.rfind("\n") + 1 :]
+    is_inner = _INNER.search(line) or (joint["sign"].strip() != ":" and line[:1] in (" ", "\t"))
+    return not is_english or (not is_inner and text[end : end + 2].strip() != ",")
+
+
+def _run(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
+    """Where a run that begins here ends."""
+    found = pattern.match(text, at, end)
+    return found.end() if found else at
+
+
+def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, int] | None:
+    """Where the value begins and ends, whole: a part of it would be left behind."""
+    if not (found := _VALUE.match(text, at)):
+        return None
+    first, end = found.span(found.lastgroup or 0)
+    if found["bare"] is None:
+        return first, end
+    is_password = not name.endswith("_other")
+    if name[:2] in CJK and joint["prose"] is not None:
+        end = _run(_ASCII, text, first, end)
+    elif is_password and (joint["prose"] or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
+        end = _run(_TO_BLANK, text, first, len(text))
+    value = text[first:end]
+    # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
+    if not is_password or joint["bar"] or (joint["sign"] or "")[:1] == "=":
+        value = value.partition("&")[0].partition("|")[0]
+    return first, first + len(value.rstrip(".,;:)]}*"))
+
+
+def _after(text: str, word: re.Match[str]) -> Span | None:
+    """The secret that stands after a telling word."""
+    name = word.lastgroup or ""
+    joint = _JOINTS[name[:2]].match(text, word.end())
+    if not joint or not (span := _value(text, joint.end(), name, joint)):
+        return None
+    value, after = text[slice(*span)], text[span[1] : span[1] + 1]
+    before = text[max(0, word.start() - 80) : word.start()]
+    if not _is_named(word, joint, value, before, after):
+        return None
+    if not name.endswith("_other"):
+        if word[0][:3].lower() == "pin" and not value.isdigit():
+            return None
+        return Span(*span, "password") if _is_password(text, joint, span, before, name == "en") else None
+    in_prose = joint["prose"] is not None
+    least = 8 if in_prose else 12 if word[0].lower().startswith("secret") else 16
+    is_like = not in_prose or (_IN_PROSE.fullmatch(value) and turns(value) > 2)
+    is_direct = joint["next"] and not _OPTION.search(before)
+    bare = text[span[0] - 1 : span[0]] not in QUOTES
+    if is_direct or not is_like or len(value) < least or not is_secret(value[:LOOKED_AT], after, False, bare):
+        return None
+    return Span(*span, "secret")
 
 
 def assigned(text: str) -> Iterator[Span]:
     """Places of secrets that a word before them names."""
-    start = 0
-    while found := _next(text, start):
-        word, bare = found["word"].lower(), found["bare"] is not None
-        password = word.startswith(("pass", "pwd"))
-        first, value = found.start("bare" if bare else "quoted"), found["bare"] or found["quoted"]
-        if bare and len(value) == _LOOKED_AT and _is_secret(value, "", password, bare):
-            rest = _REST.match(text, found.end())
-            value += rest[0] if rest else ""
-        if bare:
-            # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
-            if not password or found["bar"] or found["sign"] == "=":
-                value = value.partition("&")[0].partition("|")[0]
-            value = value.rstrip(".:*")
-        end = first + len(value)
-        before, after = text[max(0, found.start() - 80) : found.start()], text[end : end + 1]
-        in_prose = found["prose"] is not None and not password
-        is_long = len(value) >= (6 if password else 8 if in_prose else 12 if word.startswith("secret") else 16)
-        is_like = not in_prose or (_IN_PROSE.fullmatch(value) and turns(value) > 2)
-        if (
-            is_long
-            and is_like
-            and _is_named(found, before, after)
-            and _is_secret(value[:_LOOKED_AT], after, password, bare)
-        ):
-            yield Span(first, end, "password" if password else "secret")
-            start = end
-        else:
-            # The rejected value may itself begin with such a word.
-            start = max(found.end("word"), first)
+    end = 0
+    for word in telling(text):
+        # A rejected value may itself begin with such a word.
+        if word.start() >= end and (span := _after(text, word)):
+            is_long = span.end - span.first == LOOKED_AT
+            end = _run(_REST, text, span.end, len(text)) if is_long else span.end
+            yield Span(span.first, end, span.kind)

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+
+from context_summarize.redaction.words import ORDINARY
 
 Check = Callable[[str], bool]
 Rule = Callable[[str], Iterator["Span"]]
 """Finds places of secrets in a text."""
 
-QUOTE = r"\\{0,3}[\"'`]"
+QUOTE = "[\"'`]"
 _SHORT = {
     "ALNUM": "[A-Za-z0-9]",
     "BASE64": "[A-Za-z0-9+/]",
     "UUID": r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
     # Looks ahead at a token that no word is: a capital, and two numbers with letters between.
     "DRAWN": r"(?=[a-z0-9_-]{0,60}[A-Z])(?=[A-Za-z_-]{0,60}\d[\w-]{0,60}[A-Za-z][\w-]{0,60}\d)",
-    # A row may be JSON. There `\n` before a token is two characters, and the second one is a letter.
-    "START": r"(?<![A-Za-z0-9](?<!\\[nrtbf])(?<!\\u[0-9a-fA-F]{4}))",
+    "START": "(?<![A-Za-z0-9])",
     "END": r"(?![A-Za-z0-9])",
     "SIGN": r"<QUOTE>?\s{0,4}[:=]\s{0,4}<QUOTE>?",
     "QUOTE": QUOTE,
-    "GAP": r"(?:\s|\\[nrt]){1,8}",
+    "GAP": r"\s{1,8}",
     "OPTION": r"\b[^\n]{0,150}?\s",
     "ARGUMENT": r"""(?P<secret>[^\s"'\\$<-][^\s"'\\]{2,200})""",
 }
@@ -107,11 +108,11 @@ Discord token  any  .  (?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{0,4}\.[\w-]
 Every match contains one of the words, and stands between `<START>` and `<END>`.
 """
 
-_PLACED = r"""
+PLACED = r"""
 AWS secret key  mixed  secret
     (?i:secret[_ -]?(?:access[_ -]?)?key)[^A-Za-z0-9/+\n]{1,12}(?P<secret><BASE64>{40})(?![A-Za-z0-9/+=])
 Azure storage key  any  accountkey
-    (?i:AccountKey)["'\\]{0,4}\s{0,4}[=:]\s{0,4}["'\\]{0,4}(?P<secret><BASE64>{40,}+={0,2})
+    (?i:AccountKey)<SIGN>(?P<secret><BASE64>{40,}+={0,2})
 Azure SAS signature  any  sig=  (?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/_-]{40,}+={0,2})
 signature  any  signature= code=
     (?<=[?&;])(?:(?:X-(?:Amz|Goog)-)?Signature|code)=(?P<secret>[A-Za-z0-9%+/_~-]{52,}+={0,2})
@@ -128,13 +129,12 @@ authorization  real  authorization
 authorization  password  authorization  (?i:authorization)<SIGN>(?i:bearer)\s{1,4}(?P<secret>[\w.~+/-]{6,}+={0,3})
 authorization  drawn  authorization  (?i:authorization)<SIGN>[A-Za-z][\w-]{1,24}\s{1,4}(?P<secret>[\w.~+/=-]{20,}+)
 registry login  password  auth  <QUOTE>auth<QUOTE>\s{0,4}:\s{0,4}<QUOTE>(?P<secret><BASE64>{12,}+={0,2})<QUOTE>
-password hash  any  $
+password hash  any  $1$ $apr1$ $2 $5$ $6$ $7$ $y$ $gy$ $argon2 $scrypt$
     \$(?:1|apr1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d)|scrypt)\$(?:v=\d{1,3}\$)?(?:[\w=,-]{1,60}\$)?
     (?:[\w./+=-]{1,40}\$)?[A-Za-z0-9./+]{22,100}+
 password  password  variable
-    variable\s{1,4}\\{0,3}"[\w-]{0,40}(?i:password|passwd|secret|token|key)[\w-]{0,40}\\{0,3}"\s{0,4}
-    \{[^{}]{0,400}?\bdefault\s{0,8}=\s{0,4}\\{0,3}"(?P<secret>[^\s"\\]{6,200}+)
-wifi key  password  psk=  (?<![A-Za-z0-9])psk=<QUOTE>?(?P<secret>[^\s"'\\]{8,64})
+    variable\s{1,4}"[\w-]{0,40}(?i:password|passwd|secret|token|key)[\w-]{0,40}"\s{0,4}
+    \{[^{}]{0,400}?\bdefault\s{0,8}=\s{0,4}"(?P<secret>[^\s"\\]{6,200}+)
 password  real  curl wget http
     <START>(?:curl|https?|wget)<OPTION>(?:-u|--user|-a|--auth)[ =]?<QUOTE>?[^\s:"'<$]{1,64}:<ARGUMENT>
 password  password  mysql mariadb  <START>(?:mysql|mariadb)[\w-]{0,12}<OPTION>-p<QUOTE>?<ARGUMENT>
@@ -150,6 +150,18 @@ password  real  :543 :6543 :26257
     (?m)^[^\s:]{1,100}:(?:543\d|6543|26257):[^\s:]{1,60}:[^\s:]{1,60}:(?P<secret>(?:[^\s:\\]|\\.){3,200})\r?$
 password  real  login
     <START>login<GAP>[^\s\\]{1,100}<GAP>(?:account<GAP>[^\s\\]{1,100}<GAP>)?password<GAP>(?P<secret>[^\s\\"']{3,200}+)
+password  chosen  requirepass masterauth identified
+    <START>(?i:requirepass|masterauth|identified\s{1,4}by(?=\s{1,4}<QUOTE>))\s{1,4}<QUOTE>?
+    (?P<secret>(?<=["'])[^"'\n]{3,200}+|(?<=\s)[^\s"'#]{3,200}+)
+password  chosen  password passwd pwd passwort
+    \b(?i:value)<SIGN>(?P<secret>[^\s"'<>,]{3,200})<QUOTE>?[\s,]{1,40}<QUOTE>?(?i:name|key)<SIGN>
+    [\w.-]{0,60}?(?i:password|passwd|pwd|passwort)["'\s]
+TOTP seed  mixed  totp 2fa mfa authenticator
+    <START>(?i:totp|2fa|mfa|authenticator)(?![A-Za-z0-9])[^\n]{0,60}?<START>
+    (?P<secret>(?i:[A-Z2-7]{16,128}+={0,6}|(?:[A-Z2-7]{4}[ -]){3,31}[A-Z2-7]{4}))<END>
+seed phrase  any  seed mnemonic recovery
+    (?i:seed|mnemonic|recovery)[ _-]?(?i:phrase|words)?(?:<SIGN>|\sis\s|\s)<QUOTE>?
+    (?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b
 cookie  drawn  cookie curl phpsessid jsessionid connect.sid _session= sessionid=
     (?:(?i:cookies?|(?<=\s)-b)["']{0,2}\s{0,3}[:=]?\s{0,3}["']?[\w.-]{1,60}=|(?<=;)\s{0,3}[\w.-]{1,60}=
     |(?<![A-Za-z0-9])(?i:connect\.sid|phpsessid|jsessionid|asp\.net_sessionid|[a-z]{1,20}_session|sessionid)=)
@@ -167,11 +179,15 @@ class Span:
     kind: str
 
 
-def replaced(text: str, spans: Sequence[Span]) -> str:
-    """The text with the mark of its kind in place of each span; the spans are in order and do not overlap."""
+def _mark(span: Span) -> str:
+    return f"[redacted: {span.kind}]"
+
+
+def replaced(text: str, spans: Sequence[Span], by: Callable[[Span], str] = _mark) -> str:
+    """The text with its mark in place of each span; the spans are in order and do not overlap."""
     out, at = [], 0
     for span in spans:
-        out += [text[at : span.first], f"[redacted: {span.kind}]"]
+        out += [text[at : span.first], by(span)]
         at = span.end
     return "".join([*out, text[at:]])
 
@@ -209,6 +225,7 @@ CHECKS: dict[str, Check] = {
     "drawn": lambda value: is_drawn(value) and is_real(value),
     "real": is_real,
     "password": lambda value: is_mixed(value) and is_real(value),
+    "chosen": lambda value: is_real(value.strip("\"'`")) and not ORDINARY.match(value),
 }
 """By their names in the tables."""
 
@@ -223,15 +240,25 @@ def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
     return places
 
 
+def _search_for(words: list[str]) -> re.Pattern[str]:
+    """One search for all words, the longest first, by their first two characters: few places begin as one of them."""
+    firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(words, key=itemgetter(0)))
+    tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
+    shown = range(min(2, *map(len, words)))
+    begin = "".join(f"[{''.join(map(re.escape, {word[at] for word in words}))}]" for at in shown)
+    return re.compile(f"(?={begin})(?=({'|'.join(tries)}))")
+
+
 class Table:
     """Rules, each with words of which every match holds one: a text without them is not searched for it.
 
     Args:
         rows: the rows of the table: kind, check, words, pattern.
         form: what stands around each pattern.
+        more: words and rule of what is no pattern; it comes last.
     """
 
-    def __init__(self, rows: str, form: str) -> None:
+    def __init__(self, rows: str, form: str, *more: tuple[Iterable[str], Rule]) -> None:
         self._rules: list[tuple[frozenset[str], Rule]] = []
         for row in re.sub(r"\n {4}(?! )", "  ", rows).replace("\n     ", " ").strip().splitlines():
             kind, check, named, *pattern = row.split("  ")
@@ -239,17 +266,15 @@ class Table:
             for name, meaning in _SHORT.items():
                 full = full.replace(f"<{name}>", f"(?:{meaning})")
             self._rules.append((frozenset(named.split()), _rule(kind, CHECKS[check], re.compile(full))))
+        self._rules += [(frozenset(words), rule) for words, rule in more]
         every = sorted({word for words, _ in self._rules for word in words})
         self._within = {word: {part for part in every if word.startswith(part)} for word in every}
-        # One search for all words, the longest first, by their first characters: few places begin with one of them.
-        firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(every, key=itemgetter(0)))
-        tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
-        any_first = "".join(re.escape(first) for first in {word[0] for word in every})
-        self._words = re.compile(f"(?=[{any_first}])(?=({'|'.join(tries)}))")
+        ascii_words = [word for word in every if word.isascii()]
+        self._words = {True: _search_for(ascii_words), False: _search_for(every)}
 
     def rules(self, text: str) -> list[Rule]:
         """The rules that may find something in the text, in their order."""
-        if not (found := set(self._words.findall(text))):
+        if not (found := set(self._words[text.isascii()].findall(text))):
             return []
         held = set().union(*(self._within[word] for word in found))
         return [rule for words, rule in self._rules if not words.isdisjoint(held)]
@@ -258,4 +283,3 @@ class Table:
 TOKENS = Table(_TOKENS, "<START>(?:{})<END>")
 """Each stands in a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16
-PLACED = Table(_PLACED, "{}")

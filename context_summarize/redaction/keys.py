@@ -39,7 +39,7 @@ _PUBLIC_END = re.compile(r"(?:(?!-----)[\s\S]){0,400}-----END ")
 _TOOL_ROW = re.compile(
     r"(?:(?<![A-Za-z0-9+/])|(?<=\\[nt]))(?:\+|//)?(?:[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{64})(?![A-Za-z0-9+/=])"
 )
-STEMS = ("UFJJVkFURSBLRVkt", "BSSVZBVEUgS0VZL", "QUklWQVRFIEtFWS")
+IN_BASE64 = ("UFJJVkFURSBLRVkt", "BSSVZBVEUgS0VZL", "QUklWQVRFIEtFWS")
 """`PRIVATE KEY-` in base64, at each of the three places that it may begin at."""
 
 
@@ -51,7 +51,7 @@ def keys(text: str) -> Iterator[Span]:
         close = _END.match(text, end)
         if begin or close:
             yield Span(begin.start() if begin else first, close.end() if close else chain.end(), KIND)
-        elif any(stem in chain["rows"] for stem in STEMS):
+        elif any(stem in chain["rows"] for stem in IN_BASE64):
             yield Span(first, chain.end(), KIND)
         elif sum(map(_is_drawn, _TOOL_ROW.findall(chain["rows"]))) > 1 and not _is_public(text, first, end):
             yield Span(first, end, KIND)

@@ -211,7 +211,8 @@ def test_source_code_stays():
         text = path.read_text("utf-8", "replace")
         size += len(text)
         lines = known(text).splitlines()
-        touched += [line for line in lines if "[redacted: " in line and line not in text]
+        # The standard library documents one password.
+        touched += [line for line in lines if "[redacted: " in line and line not in text and "sekrit" not in text]
 
     assert size > full(800_000, 150_000)
     assert touched == []

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.secrets import Template, key_block, known, make
 
-LENGTH = 90_000
-WINDOW = 32_000
+LENGTH = 150_000
+WINDOW = 64_000
 FILLER = "so it was. "
 
 
