@@ -82,6 +82,7 @@ bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peer
 bench-field: bench-peers ## compare with other libraries, with a stand-in for the summariser: facts, dollars, survival, a kit from outside
 	$(PEERS)/bin/python -m benchmarks.field
 	$(PEERS)/bin/python -m benchmarks.survival
+	$(PEERS)/bin/python -m benchmarks.floor
 	$(PEERS)/bin/python -m benchmarks.kit
 	$(PEERS)/bin/python -m benchmarks.speed --ratio
 
@@ -89,6 +90,7 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA)) $(if $(SEALED),--sealed)
 	$(PEERS)/bin/python -m benchmarks.real.conversations $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.prospective $(REAL_OPTIONS)
+	$(PEERS)/bin/python -m benchmarks.cuts $(REAL_OPTIONS)
 
 bench-hosts: $(HOSTS)/installed-hosts ## sessions of 300 requests under Amplifier's own loops and providers, and a strict local server
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions

@@ -34,7 +34,7 @@ from benchmarks.words import identifiers, places
 
 FAR = 18_000
 """Tokens."""
-_SHORT = 300
+SHORT = 300
 """Characters of an argument."""
 _LEAST = 0.45
 """Smaller sessions, by this share of the window, are not played: by default no contestant summarises there."""
@@ -99,7 +99,7 @@ def _asked(row: Row) -> Iterator[str]:
         value = left.pop()
         if isinstance(value, dict | list):
             left += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str) and len(value) <= _SHORT:
+        elif isinstance(value, str) and len(value) <= SHORT:
             yield value
 
 

@@ -27,6 +27,10 @@ _SHOW: dict[str, Callable[[Any], str]] = {
     "cached": "{:.1%}".format,
     "waiting": "{:.1%}".format,
     "dollars_haiku": "{:.3f}".format,
+    **dict.fromkeys(
+        ("of_events", "of_control", "of_unsaid", "of_read_again", "of_sentences", "of_signed"),
+        "{:.0%}".format,
+    ),
 }
 """How figures are shown that are no plain numbers."""
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.sweep`: what an earlier or a later compaction keeps and costs, in windows of several sizes.
+"""`python -m benchmarks.sweep`: what earlier or later compactions and longer summaries keep and cost, by window.
 
 `python -m benchmarks.prospective --only` takes the same contestants, with recorded coding sessions.
 """

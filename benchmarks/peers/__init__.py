@@ -42,11 +42,16 @@ PEERS: tuple[type[Contestant], ...] = (
     HermesTail,
 )
 """Other libraries: with their own defaults, then tuned."""
-SWEPT: tuple[type[Contestant], ...] = tuple(
-    variant(f"Ours-{name}", Ours, compact_threshold=threshold)
-    for name, threshold in {"45%": 0.45, "65%": 0.65, "80%": 0.8, "60k": (0.65, 60_000), "150k": (0.8, 150_000)}.items()
+SWEPT: tuple[type[Contestant], ...] = (
+    variant("Ours-45%", Ours, compact_threshold=0.45),
+    variant("Ours-65%", Ours, compact_threshold=0.65),
+    variant("Ours-80%", Ours, compact_threshold=0.8),
+    variant("Ours-60k", Ours, compact_threshold=(0.65, 60_000)),
+    variant("Ours-150k", Ours, compact_threshold=(0.8, 150_000)),
+    variant("Ours-summaries-20%", Ours, summary_share=0.2),
+    variant("Ours-summaries-24%", Ours, summary_share=0.24),
 )
-"""This module with other thresholds: a share of the budget, or a share and a bound in tokens."""
+"""This module with other thresholds, a share of the budget or a share and a bound in tokens, or with more summaries."""
 FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 """Who plays real sessions: this module, and the libraries that hold most there."""
 BEST = ("LangChainWhole", "Hermes", "StrandsMost")
