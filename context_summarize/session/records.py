@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
+from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
-from context_summarize.core.view_state import Recorded, ViewState, from_data, to_data
+from context_summarize.core.view_state import Recorded, ShownNode, ViewState, from_data, to_data
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -32,6 +33,7 @@ class Records:
         self._writing: asyncio.Task[None] | None = None
         """The last write; it waits for those before it, or an older state would overwrite a newer one."""
         config, prompts = services.config, services.prompts
+        self._frame, self._count = prompts.frame.fill, services.count
         self._keep_recent = config.keep_recent
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
@@ -44,8 +46,7 @@ class Records:
         history, steered = chat.history, chat.steered
         found: dict[str, Any] = {}
         if chat.builder.segment_sizes is not None and (hash_ := self.hash_of(history, chat.view)) is not None:
-            recorded = Recorded(chat.view, chat.builder.segment_sizes, chat.notes.instructions(chat.view.frontier))
-            found[hash_] = to_data(recorded, history)
+            found[hash_] = to_data(Recorded(chat.view, chat.builder.segment_sizes), history)
         if self._own is not None:
             pins = [list(pin) for pin in named(steered.pins, history)]
             found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at}
@@ -111,14 +112,18 @@ class Records:
 
     async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:
         """The view with its rows; a text that is gone becomes a fallback."""
-        view, notes = found.view, found.view.notes
+        view, notes, history = found.view, found.view.notes, chat.history
         await self._tasks.place(view.nodes, chat.builder)
-        shown = tuple(self._tasks.rows(view.nodes))
-        chat.notes.restore(found.places)
+        shown = [
+            item if item.summary.fallback or at not in found.cut else self._cut(history, item, found.cut[at])
+            for at, item in enumerate(self._tasks.rows(view.nodes))
+        ]
         if notes is not None:
-            row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
-            notes = replace(row, after=notes.after, age=notes.age, instructions=frozenset(found.places))
-        return replace(view, shown=shown, notes=notes)
+            notes = show_notes(history, notes.text, view.frontier, self._count)
+        return replace(view, shown=tuple(shown), notes=notes)
+
+    def _cut(self, history: History, item: ShownNode, text: str) -> ShownNode:
+        return show_node(history, item.node, item.summary, self._frame, self._count, text)
 
     async def _steered(self, history: History) -> Steered:
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
