@@ -100,16 +100,13 @@ class Draft:
         return self.size() <= self._given.limits.view_room
 
     def notes_room(self) -> int:
-        """Tokens of the row of notes; where it is to be written, what it may take: at most half of what is freed."""
+        """Tokens that the row of notes may take: at most half of what is freed."""
         return self._notes_room(self._size(self.view))
 
     def _notes_room(self, size: int) -> int:
-        standing, most = self._given.view, self._given.limits.notes_room
         if not (self.has_notes and self.view.frontier):
             return 0
-        if standing.notes and standing.keeps_notes(self.view.nodes, most):
-            return standing.notes.tokens
-        return max(0, min(most, (self.now - size) // 2))
+        return max(0, min(self._given.limits.notes_room, (self.now - size) // 2))
 
     def _size(self, view: ViewState) -> int:
         """Tokens of a view; of a plan's next view without its row of notes."""

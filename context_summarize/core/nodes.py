@@ -53,10 +53,6 @@ class Summary:
     cost_usd: str | None = None
 
 
-NamedPlace = tuple[int, int, int]
-"""Of an instruction: rendered row, counted from 1, start, end."""
-
-
 SCHEMA_VERSION = "1"
 
 

@@ -1,197 +1,228 @@
-"""The notes of one history: its summarised groups are read once, in their order, and the row of notes is written."""
+"""The notes of one history: its summarised groups are read once, in their order, and the row is written from that."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Iterable, Sequence
-from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
-from context_summarize.core.frames import notes_row
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import NamedPlace, Node, Summary
-from context_summarize.core.view_state import ShownNode, ShownNotes
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view import ShownGroups, View
+from context_summarize.core.view_state import NotedPlace, ViewState
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
-from context_summarize.notes.instructions import quoted_lines
-from context_summarize.notes.reader import Notes
-from context_summarize.notes.values import Kept
+from context_summarize.notes.fallback import AGENT, USER
+from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.prose import pieces_of, terms_of
+from context_summarize.notes.readings import Readings, Said
+from context_summarize.notes.row import Wanted, write
+from context_summarize.notes.rules import is_foreign, quoted_lines, verified
+from context_summarize.notes.words import Held
 from context_summarize.redaction import Redact, traceback_of
-from context_summarize.tokens.measure import measure
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.rows import RenderedRow, counted
 
 logger = logging.getLogger(__name__)
 
-_MOST_AT_ONCE = 1_000_000
-"""Characters of the newest rows that are read whole at one compaction, some 250,000 tokens."""
+_MOST_RESULTS = 1_000_000
+"""Characters of the newest rows whose results are read at one compaction, some 250,000 tokens."""
 _LONG_ROW = 125_000
-"""Tokens; for the notes, rows are cut as in a segment of this length: they read the ends of long ones."""
+"""Tokens; rows are cut as in a segment of this length: only the ends of long ones are read."""
+_MOST_TOLD = 500
+"""Values that are remembered after the summary that told them has gone."""
 _FRAME_TOKENS = 50
 """Estimate of what the row holds beside its lines."""
-_INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
-"""Share of the budget that instructions may take; a small window's, up to so many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotesAsk:
-    """What one row of notes is written for."""
+class Kept:
+    """What a view still holds of the names in calls, and of the names and figures in the user's words, of some rows."""
 
-    frontier: int
-    """It tells of the rendered groups before it."""
-    frontier_row: int
-    """History rows from here on stand verbatim."""
-    room: int
-    """Tokens that the row may take."""
-    budget: int
-    """Tokens of a whole request."""
-    operations: tuple[str, ...] = ()
-    """What the host says is under way."""
+    kept: int = 0
+    lost: int = 0
+    examples: tuple[str, ...] = ()
+    """Of those that are lost, up to three, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The notes of a view, and what follows from them."""
+
+    text: str
+    """The lines; "" where there is nothing to quote."""
+    places: tuple[NotedPlace, ...]
+    """Of all sentences that summaries have quoted as rules."""
+    told: tuple[str, ...]
+    """Names and figures that earlier summaries told and those of the view do not, the newest last."""
+    shown: tuple[str, ...]
+    """Of each summary of the view: what it says beside rules that the notes quote, or that the user never said."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A line of a summary under its heading for rules."""
+
+    at: int
+    """Number of the line, from 0."""
+    text: str
+    sentences: Sequence[tuple[NotedPlace, str]]
+    """Those of the user that it quotes."""
+    is_foreign: bool
+    """True where the user's messages that the summary stands for say nothing like it."""
 
 
 class NotesLog:
     """Reads rows after redaction; what it has read stays with it while the history grows. Threads take turns.
 
     Args:
-        notes: fresh ones, for this history.
-        heading: under which the prompt set asks a summary to quote instructions; "" = it asks for none.
+        readings: of no row yet.
+        heading: under which the prompt set asks a summary to quote rules; "" = it asks for none.
     """
 
-    def __init__(self, builder: NodeBuilder, redact: Redact | None, notes: Notes, heading: str) -> None:
+    def __init__(
+        self, builder: NodeBuilder, redact: Redact | None, readings: Readings, heading: str, count: Count
+    ) -> None:
         self._builder, self._history = builder, builder.history
-        self._redact = redact
-        self._heading = heading
-        self._notes = notes
+        self._redact, self._heading, self._count = redact, heading, count
+        self._readings = readings
         self._lock = threading.Lock()
         """A request that is cancelled leaves its thread behind."""
         self._next_group = 0
-        self._unreadable: set[int] = set()
-        """Groups that the notes pass over. Once there is one, each further one is first read for a trial."""
-        self._verified: set[str] = set()
-        """Keys of the summaries whose quotations have been looked up."""
+        self._has_failed = False
 
-    def copy(self) -> NotesLog:
-        """Another one that has read the same."""
-        count = self._notes.count
-        with self._lock:
-            other, notes = copy(self), deepcopy(self._notes, {id(count): count})
-            vars(other).update(_notes=notes, _lock=threading.Lock())
-            vars(other).update(_verified={*self._verified}, _unreadable={*self._unreadable})
-        return other
-
-    def instructions(self, frontier: int) -> tuple[NamedPlace, ...]:
-        """Where the instructions stand that have been found so far before this rendered group; a record keeps them."""
-        last = self._history.message_range(0, frontier)[1] if frontier else 0
-        with self._lock:
-            places = self._notes.places
-        return tuple(place for place in places if place[0] <= last)
-
-    def restore(self, places: Sequence[NamedPlace]) -> None:
-        """Take in the instructions of a record, before its rows are read."""
-        with self._lock:
-            self._notes.restore(places)
-
-    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
-        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote."""
-        with self._lock:
-            self._take_in(made, frontier)
-
-    def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
-        self._read(frontier)
-        new = [(node, one.text) for node, one in made if not one.fallback and node.key not in self._verified]
-        if new:
-            self._notes.values.mention("\n".join(text for _, text in new))
-        for node, text in new:
-            self._verified.add(node.key)
-            self._verify(node, text)
-
-    def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
-        """The row for the rendered groups before the frontier; None where nothing is told.
+    def write(
+        self,
+        view: ViewState,
+        groups: ShownGroups,
+        earlier: Sequence[tuple[Node, Summary]],
+        room: int,
+        jobs: Sequence[str],
+    ) -> Written:
+        """Writes the notes of a view, in at most `room` tokens.
 
         Args:
-            shown: the summaries that stand before it; what they and the verbatim rows hold is left out.
+            view: with its summaries, and with the places and the values of the view before it.
+            earlier: summaries that are joined or dropped by this view.
+            jobs: what the host says is under way.
         """
-        with self._lock:
-            is_behind = ask.frontier < self._next_group
-            if not is_behind:
-                return self._write(shown, ask)
-        # A compaction was taken back: rows that count as read are verbatim again.
-        earlier = NotesLog(self._builder, self._redact, self._notes.fresh(), self._heading)
-        earlier._unreadable |= self._unreadable
-        earlier.restore(self.instructions(ask.frontier))
-        return earlier.write(shown, ask)
+        readings = self._read(view.frontier)
+        shown = [(item.node, item.summary) for item in view.shown]
+        rules = [self._rules(node, one, readings.said) for node, one in (*shown, *earlier)]
+        places = {place for lines in rules for line in lines for place, _ in line.sentences}.union(view.places)
+        texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
+        held = self._held(view, groups, texts)
+        before = values_in("\n".join(one.text for _, one in earlier))
+        told = [one for one in dict.fromkeys([*view.told, *map(spelled, before)]) if one not in held.values]
+        wanted = Wanted(places, told, [self._redact(job) if self._redact else job for job in jobs])
+        text = write(readings, held, wanted, room - _FRAME_TOKENS, self._count)
+        return Written(
+            text=text,
+            places=tuple(sorted(places)),
+            told=tuple(told[-_MOST_TOLD:]),
+            shown=tuple(_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)),
+        )
 
-    def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
-        self._take_in([(item.node, item.summary) for item in shown], ask.frontier)
-        verbatim = (row.raw for row in self._history.rows[ask.frontier_row :])
-        held = "\n".join([*(item.summary.text for item in shown), _texts(verbatim)])
-        most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
-        operations = [self._redact(told) if self._redact else told for told in ask.operations]
-        goes_on = any(row.user for row in self._history.rows[ask.frontier_row :])
-        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
-        return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
+    def _held(self, view: ViewState, groups: ShownGroups, summaries: Sequence[str]) -> Held:
+        rows = {entry.origin: entry.row for entry in View(view, groups).entries() if entry.origin is not None}
+        numbers = [self._history.number_of(origin) for origin in rows if origin not in view.shortened]
+        lines = [line.removeprefix(USER).removeprefix(AGENT) for text in summaries for line in text.split("\n")]
+        text = "\n".join([*summaries, _text_of(rows.values())])
+        return Held(
+            whole={number for number in numbers if number is not None},
+            sentences={piece for line in lines for piece in pieces_of(line)},
+            terms={*terms_of(text)},
+            values={*map(spelled, values_in(text))},
+        )
 
     def kept(self, first_group: int, end_group: int, rows: Iterable[JsonRow]) -> Kept:
-        """What these rows of a view hold of the exact values of the rendered groups [first_group, end_group)."""
+        """Returns what these rows of a view hold of what the rendered groups [first_group, end_group) named."""
         if end_group <= first_group:
             return Kept()
-        first, last = self._history.message_range(first_group, end_group)
-        shown = _texts(rows)
+        first, _ = self._history.message_range(first_group, end_group)
+        readings = self._read(end_group)
+        wanted = readings.values(first)
+        shown = {*map(spelled, values_in(_text_of(rows)))}
+        lost = [value for value in wanted if value not in shown]
+        return Kept(len(wanted) - len(lost), len(lost), tuple(lost[:-4:-1]))
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read(self, frontier: int) -> Readings:
+        """Reads the rendered groups before the frontier; of rows that come at once, no results that lie far back."""
         with self._lock:
-            return self._notes.values.kept(first, last, shown)
+            near, left = frontier, _MOST_RESULTS
+            while near > self._next_group and left > 0:
+                near -= 1
+                group = self._history.rendered_group(near)
+                left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
+            for ordinal in range(self._next_group, frontier):
+                self._next_group = ordinal + 1
+                self._take_in(ordinal, has_results=ordinal >= near)
+            return self._readings.until(self._history.message_range(0, frontier)[1] if frontier else 0)
 
-    def frame(self, text: str, frontier: int) -> ShownNotes:
-        """The row of these lines, which tell of the rendered groups before `frontier`."""
-        row = notes_row(self._history, text, frontier)
-        return ShownNotes(text, row, measure(row, self._notes.count))
-
-    def _read(self, frontier: int) -> None:
-        """Of rows that come all at once, as at an import, only the user's are read where they lie far back."""
-        near, left = frontier, _MOST_AT_ONCE
-        while near > self._next_group and left > 0:
-            near -= 1
-            group = self._history.rendered_group(near)
-            left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
-        while self._next_group < frontier:
-            ordinal = self._next_group
-            self._next_group += 1
-            if ordinal >= near or self._history.rendered_group(ordinal).user:
-                self._read_group(ordinal, frontier)
-
-    def _read_group(self, ordinal: int, frontier: int) -> None:
-        """Read a group whole or not at all; if it is the first that fails, all are read anew without it."""
-        if ordinal in self._unreadable:
-            return
-        is_first, rows = not self._unreadable, self._rows(ordinal)
+    def _take_in(self, ordinal: int, *, has_results: bool) -> None:
+        """Reads one group whole or not at all."""
+        number = self._history.message_range(ordinal, ordinal + 1)[0]
         try:
-            if not is_first:
-                self._notes.fresh().read(rows)
-            self._notes.read(rows)
-        except Exception as error:  # noqa: BLE001 - the rows may hold anything; it is logged
-            self._unreadable.add(ordinal)
-            if is_first:
-                told, numbers = traceback_of(error), [row.number for row in rows]
+            self._readings.read(self._rows(ordinal, number, has_results=has_results))
+        except Exception as error:  # noqa: BLE001 - of any text; a request needs no notes
+            self._readings.forget_from(number)
+            if not self._has_failed:
+                self._has_failed = True
+                told = traceback_of(error)
                 told = self._redact(told) if self._redact else told
-                logger.error("the notes pass over message %d, and all others that cannot be read: %s", numbers[0], told)
-                places, self._notes = self._notes.places, self._notes.fresh()
-                self._notes.restore([place for place in places if place[0] not in numbers])
-                self._next_group, self._verified = 0, set()
-                self._read(frontier)
+                logger.error("the notes pass over message %d, which cannot be read: %s", number, told)
 
-    def _rows(self, ordinal: int) -> list[RenderedRow]:
-        group, number = self._history.rendered_group(ordinal), self._history.message_range(ordinal, ordinal + 1)[0]
+    def _rows(self, ordinal: int, number: int, *, has_results: bool) -> list[RenderedRow]:
+        group = self._history.rendered_group(ordinal)
+        if not has_results:
+            group = replace(group, end=group.start + 1, answers=(), missing=())  # the calls, or a row of its own
         return self._history.render(group, number=number, segment_tokens=_LONG_ROW, redact=self._redact)
 
-    def _verify(self, node: Node, summary: str) -> None:
-        """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
-        if self._heading and (lines := [*quoted_lines(summary, self._heading)]):
-            groups = range(node.first_group, node.end_group)
-            said = (at for at in groups if self._history.rendered_group(at).user and at not in self._unreadable)
-            users = map(self._rows, said)
-            self._notes.verify(lines, [(row.number, row.said) for rows in users for row in rows])
+    def _rules(self, node: Node, summary: Summary, said: Sequence[Said]) -> list[_Rule]:
+        """Returns the lines that a summary quotes as rules, looked up in the user's messages that it stands for."""
+        has_rules = self._heading and not summary.fallback
+        lines = [*quoted_lines(summary.text, self._heading)] if has_rules else []
+        if not lines:
+            return []
+        first, last = self._history.message_range(node.first_group, node.end_group)
+        messages = [one for one in said if first <= one.number <= last]
+        texts = [[sentence.text for sentence in one.sentences.values()] for one in messages]
+        is_whole = all(len(one.sentences) == one.count for one in messages)
+        found: list[_Rule] = []
+        for at, line in lines:
+            spots = [(messages[message], sentence) for message, sentence in sorted(verified(line, texts))]
+            named = [((one.number, [*one.sentences][sentence]), one) for one, sentence in spots]
+            sentences = [(place, one.sentences[place[1]].text) for place, one in named]
+            found.append(_Rule(at, line, sentences, is_whole and not sentences and is_foreign(line, texts)))
+        return found
 
 
-def _texts(rows: Iterable[JsonRow]) -> str:
-    """All that these rows say."""
+def _text_of(rows: Iterable[JsonRow]) -> str:
+    """Returns all that these rows say."""
     return "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
+
+
+def _without(rules: Sequence[_Rule], text: str) -> str:
+    gone = {rule.at for rule in rules}
+    return "\n".join(line for at, line in enumerate(text.split("\n")) if at not in gone)
+
+
+def _shown(summary: str, rules: Sequence[_Rule], notes: str) -> str:
+    """Returns a summary without the rules that the notes quote; those that the user never said are counted."""
+    quoted = [rule for rule in rules if rule.sentences and all(text in notes for _, text in rule.sentences)]
+    gone = {rule.at: rule.text for rule in quoted}
+    foreign = {rule.at: rule.text for rule in rules if rule.is_foreign}
+    lines: list[str] = []
+    for at, line in enumerate(summary.split("\n")):
+        before = line.removesuffix((gone | foreign).get(at, "")).rstrip()
+        if at not in gone | foreign:
+            lines.append(line)
+        elif any(map(str.isalpha, before)):  # the heading itself
+            lines.append(before)
+        if at == max(foreign, default=None):
+            lines.append(f"({counted(len(foreign), 'line')} left out: no message of the user says this.)")
+    return "\n".join(lines)

@@ -215,7 +215,7 @@ class View:
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
     def _head(self) -> Iterator[Entry]:
-        """Nodes in order, each with the pins of its range before it, and the row of notes."""
+        """Nodes in order, each with the pins of its range before it; the row of notes last, so that all else stays."""
         state, history, notes = self.state, self.groups.history, self.state.notes
         pins = self.groups.pins(state)
         if state.compactions and not history.opens_with_user():
@@ -225,17 +225,15 @@ class View:
                 yield from self.groups.entries(group, state)
             yield self._own(no_summary(history, state.frontier))
             return
-        for at, shown in enumerate(state.shown):
-            if notes is not None and notes.after == at:
-                yield Entry(None, notes.row, notes.tokens)
+        for shown in state.shown:
             end = history.rendered_group(shown.node.end_group - 1).end
             while pins and pins[0].start < end:
                 yield from self.groups.entries(pins.pop(0), state)
             yield Entry(None, shown.row, shown.tokens)
-        if notes is not None and notes.after >= len(state.shown):
-            yield Entry(None, notes.row, notes.tokens)
         for group in pins:
             yield from self.groups.entries(group, state)
+        if notes is not None:
+            yield Entry(None, notes.row, notes.tokens)
 
     def _own(self, row: JsonRow) -> Entry:
         return Entry(None, row, measure(row, self.groups.count))

@@ -5,18 +5,18 @@ A plan is made of the same value: its next view has nodes and no rows yet, becau
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from context_summarize.core.history import History
-from context_summarize.core.nodes import NamedPlace, Node, Summary
+from context_summarize.core.nodes import Node, Summary
 from context_summarize.messages.rows import JsonRow
 
-MOST_AGE = 2
-"""Compactions that a row of notes outlives: a row that changes throws away what the provider has cached behind it."""
 _MOST_LEVELS = 64
 """Of a recorded tree; each level joins nodes of the level below it."""
+NotedPlace = tuple[int, int]
+"""Of a sentence of the user's: the number of its message, and its place in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class ShownNode:
 
     node: Node
     summary: Summary
+    text: str
+    """What is shown of the summary: without the rules that the notes quote, or that the user never said."""
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
@@ -32,18 +34,12 @@ class ShownNode:
 
 @dataclass(frozen=True, slots=True)
 class ShownNotes:
-    """The row that tells what code knows of the summarised part, and its size."""
+    """The row of quotations from the summarised part, and its size."""
 
     text: str
     """The lines, without their frame: what a record keeps."""
     row: JsonRow
     tokens: int
-    after: int = 0
-    """How many nodes stand before it."""
-    age: int = 0
-    """Compactions that it has outlived."""
-    instructions: frozenset[NamedPlace] = frozenset()
-    """Those that were known when it was written: another one makes a new row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +64,13 @@ class ViewState:
     rows_at_compaction: int = 0
     """Length of the history at the newest compaction; older rows lose their continuation id."""
     notes: ShownNotes | None = None
-    """Stands after the nodes; None where nothing is told."""
+    """Stands right before the verbatim part; None where nothing is told."""
+    places: tuple[NotedPlace, ...] = ()
+    """Of the sentences that summaries have quoted as rules so far."""
+    told: tuple[str, ...] = ()
+    """Names and figures that earlier summaries told and those of this view do not, the newest last."""
     compactions: int = 0
     """How many have been made."""
-
-    def keeps_notes(self, nodes: Sequence[Node], room: int) -> bool:
-        """True where the row of notes stays: summaries were only appended, it is not old, and has this room."""
-        if self.notes is None or self.notes.age >= MOST_AGE or len(nodes) < self.notes.after:
-            return False
-        if self.notes.tokens > room:
-            return False
-        before = self.nodes[: self.notes.after]
-        return all(old.place == node.place for old, node in zip(before, nodes, strict=False))
 
 
 # --- its record: the names for rows hold in what a host has saved of the history --------------------------------------
@@ -87,12 +78,13 @@ class ViewState:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a session goes on with: a view, the segment sizes in force, and the instructions before its frontier."""
+    """What a session goes on with: a view, and the segment sizes in force."""
 
     view: ViewState
     """Read from a record, it lacks what is made of texts: the rows of its nodes and that of its notes."""
     sizes: tuple[int, int]
-    places: tuple[NamedPlace, ...]
+    cut: Mapping[int, str] = field(default_factory=dict)
+    """What is shown of those summaries, by the place of their nodes, that are not shown whole."""
 
 
 def to_data(recorded: Recorded, history: History) -> JsonRow:
@@ -106,10 +98,12 @@ def to_data(recorded: Recorded, history: History) -> JsonRow:
         "newest_user": view.newest_user,
         "pinned": list(view.pinned),
         "rows": sum(row.rendered for row in history.rows[: view.rows_at_compaction]),
-        "notes": [notes.text, notes.after, notes.age] if notes else None,
+        "notes": notes.text if notes else "",
+        "places": [list(place) for place in view.places],
+        "told": list(view.told),
+        "cut": [[at, item.text] for at, item in enumerate(view.shown) if item.text != item.summary.text],
         "compactions": view.compactions,
         "sizes": list(recorded.sizes),
-        "instructions": [list(place) for place in recorded.places],
     }
 
 
@@ -124,8 +118,7 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
         is_rewound = rows > len(saved)
         if not _cover(nodes, frontier) or frontier > history.summarisable(keep_recent if is_rewound else 0):
             return None
-        text, after, age = data["notes"] or ("", 0, 0)
-        before = nodes[:after]
+        text = data["notes"]
         view = ViewState(
             nodes=nodes,
             is_bare=data["is_bare"],
@@ -140,14 +133,16 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
             newest_user=data["newest_user"],
             pinned=tuple(data["pinned"]),
             rows_at_compaction=saved[rows] if rows < len(saved) else len(history),
-            notes=ShownNotes(text, {}, 0, len(before), age) if text and before else None,
+            notes=ShownNotes(text, {}, 0) if text else None,
+            places=tuple((number, at) for number, at in data["places"]),
+            told=tuple(map(str, data["told"])),
             compactions=data["compactions"],
         )
         segment_tokens, summary_tokens = data["sizes"]
-        places = tuple((row, start, end) for row, start, end in data["instructions"])
+        cut = {at: str(text) for at, text in data["cut"]}
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return None
-    return Recorded(view, (segment_tokens, summary_tokens), places)
+    return Recorded(view, (segment_tokens, summary_tokens), cut)
 
 
 def _shortened_data(view: ViewState, history: History) -> list[list[Any]]:

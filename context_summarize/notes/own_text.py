@@ -12,6 +12,8 @@ from context_summarize.transcript.escaping import INVISIBLE, LINE_END
 
 MOST_READ = 100_000
 """Characters of one message that are read; a longer message is pasted text."""
+REMOVED = "\0"
+"""Stands where words of others have been taken out."""
 
 _FENCE = r"^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
 _MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
@@ -57,7 +59,7 @@ _PLAIN = re.compile(r"[^\W\d_](?:[\w ,.;:!?()/-]|(?<=\w)['’](?=\w))*")
 
 
 def own_text(text: str) -> str:
-    """A message with blanks and empty lines in place of what the user does not say.
+    """Returns a message with `REMOVED` and blanks in place of what the user does not say.
 
     What is opened and not closed runs to the end.
     """
@@ -65,17 +67,17 @@ def own_text(text: str) -> str:
         return ""
     if _PLAIN.fullmatch(text) and not _PASTED_LINE.match(text):
         return text
-    text = _LINE_ENDS.sub("\n", text)
+    text = _LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
     fences = [found.start() for found in _OPENED.finditer(text)]
     if len(fences) % 2:  # which one opens is unknown
         text = text[: fences[0]]
     text = _without(text, [found.span() for found in _OTHERS.finditer(text)])
     text = _QUOTE_SIGN.sub(r"\1>", _without(text, sorted(_tagged(text))))
-    lines = ["" if _PASTED_LINE.match(line) else line for line in text.split("\n")]
+    lines = [REMOVED if _PASTED_LINE.match(line) else line for line in text.split("\n")]
     for token in _parser().parse(text):
         if token.map and token.type in ("blockquote_open", "table_open"):
             first, end = token.map
-            lines[first:end] = [""] * (end - first)
+            lines[first:end] = [REMOVED] * (end - first)
     return "\n".join(lines)
 
 
@@ -109,6 +111,6 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     pieces: list[str] = []
     at = 0
     for start, end in spans:
-        pieces += [text[at:start], re.sub(r"[^\n]", " ", text[max(at, start) : end])]
+        pieces += [text[at:start], REMOVED, re.sub(r"[^\n]", " ", text[max(at, start) : end])]
         at = max(at, end)
     return "".join(pieces) + text[at:]

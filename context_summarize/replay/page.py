@@ -12,7 +12,8 @@ from xml.etree.ElementTree import Element, tostring
 
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
-from context_summarize.notes.patterns import values_in
+from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
 from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, row_text
@@ -168,9 +169,10 @@ def _compaction(
 def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
     """One summary with the values of its messages; `others`: the texts of the other rows that code or a model made."""
     first, last = row["metadata"]["messages"]
-    found = values_in("\n".join(row.text for row in messages[first - 1 : last]))
-    values = [value for value, kind in found.items() if kind not in ("figure", "name")]
-    here, there = values_in(text), values_in(others)
+    readings = Readings.fresh({}, ())
+    readings.read(messages[first - 1 : last])
+    values = readings.values(first)
+    here, there = ({*map(spelled, values_in(one))} for one in (text, others))
     kept = [value for value in values if value in here]
     elsewhere = [value for value in values if value not in here and value in there]
     lost = [value for value in values if value not in here and value not in there]

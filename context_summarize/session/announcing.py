@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
+from context_summarize.core.notes_log import Kept
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
-from context_summarize.notes.values import Kept
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.transcript.rows import counted

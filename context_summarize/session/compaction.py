@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from context_summarize.background import in_thread
+from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.nodes import to_make, with_children
-from context_summarize.core.notes_log import NotesAsk, NotesLog
+from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.view import View
-from context_summarize.core.view_state import ShownNotes, ViewState
-from context_summarize.notes.values import Kept
+from context_summarize.core.view_state import ViewState
 from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
@@ -58,33 +58,34 @@ class ViewMaker:
         self._tasks = tasks
         self._operations = operations
 
-    async def view(self, chat: Conversation, limits: RequestLimits, plan: Plan, notes: NotesLog) -> ViewState:
-        """The plan's view with the rows that are known; the notes tell what these leave out.
+    async def view(self, chat: Conversation, plan: Plan) -> ViewState:
+        """Returns the plan's view with the rows that are known; the notes tell what these leave out."""
+        view, before = plan.view, chat.view
+        bare = replace(
+            view, shown=tuple(self._tasks.rows(view.nodes, chat.history)), places=before.places, told=before.told
+        )
+        # What is merged stands in the view no more; what is merged at once has stood in none.
+        below = [node for node in with_children(view.nodes) if node not in view.nodes]
+        earlier = {node.place: (node, text) for node, text in self._tasks.texts(below)}
+        gone = (item for item in before.shown if item.node not in view.nodes and not item.summary.fallback)
+        earlier |= {item.node.place: (item.node, item.summary) for item in gone}
+        jobs = self._operations()
 
-        Args:
-            notes: the conversation's, or a copy of it where nothing may be changed.
-        """
-        view, own = plan.view, limits.own
-        shown, operations = self._tasks.rows(view.nodes, chat.history), self._operations()
-        # What is merged at once stands in no view, but quotes instructions as well.
-        texts = self._tasks.texts(with_children(view.nodes))
+        def write() -> ViewState:
+            written = chat.notes.write(bare, chat.groups, [*earlier.values()], plan.notes_room, jobs)
+            frame, history, count = self._services.prompts.frame.fill, chat.history, self._services.count
+            pairs = zip(bare.shown, written.shown, strict=True)
+            return replace(
+                bare,
+                shown=tuple(show_node(history, item.node, item.summary, frame, count, text) for item, text in pairs),
+                notes=show_notes(history, written.text, view.frontier, count) if written.text else None,
+                places=written.places,
+                told=written.told,
+            )
 
-        def write() -> ShownNotes | None:
-            """The row of notes: the one that stands, or a new one."""
-            old = chat.view.notes
-            if own.notes_room:
-                notes.take_in(texts, view.frontier)
-            if not (own.notes_room and plan.notes_room):
-                return None
-            known = frozenset(notes.instructions(view.frontier))
-            if old is not None and known <= old.instructions and chat.view.keeps_notes(view.nodes, own.notes_room):
-                return replace(old, age=old.age + 1)
-            room, budget = plan.notes_room, own.base
-            new = notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
-            return None if new is None else replace(new, instructions=known)
-
-        written = await self._noted(chat, write, None, "the notes cannot be written, so the view has none")
-        return replace(view, shown=tuple(shown), notes=written)
+        if not view.frontier:
+            return bare
+        return await self._noted(chat, write, bare, "the notes cannot be written, so the view has none")
 
     async def kept(self, chat: Conversation, view: ViewState) -> Kept:
         """What this view, the next one, still holds of the exact values of the rows that it summarises anew."""
@@ -114,8 +115,7 @@ class ViewMaker:
             plan = replace(plan, view=chat.view, segments=0, merged=0, missing=(), tokens_after=plan.tokens_before)
             view, after = chat.view, plan.tokens_after
         else:
-            notes = await in_thread(chat.history.characters_from(0), chat.notes.copy)
-            view = await self.view(chat, limits, plan, notes)
+            view = await self.view(chat, plan)
             after = View(view, chat.groups).tokens()
             if plan.missing:
                 after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)

@@ -13,7 +13,7 @@ from context_summarize.core.node_builder import NodeBuilder, derive_segment_toke
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ViewState
-from context_summarize.notes.reader import Notes
+from context_summarize.notes.readings import Readings
 from context_summarize.redaction import Redact
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
@@ -77,8 +77,8 @@ def new_conversation(
     """A conversation without rows; `recall`: frames and marks say how the model reads the originals."""
     history = History(recall=recall)
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
-    notes = Notes(count, config.action_tools or {}, prompts.rule_signs)
-    log = NotesLog(builder, redact, notes, prompts.rules_heading)
+    readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
+    log = NotesLog(builder, redact, readings, prompts.rules_heading, count)
     groups, view = ShownGroups(history, count), ViewState()
     return Conversation(history, builder, groups, log, view, View(view, groups))
 

@@ -10,7 +10,7 @@ from typing import Any
 from context_summarize.background import within
 from context_summarize.config import Config
 from context_summarize.core.frames import NAME as RECALL
-from context_summarize.notes.sentences import shortened
+from context_summarize.notes.prose import cut
 from context_summarize.redaction import traceback_of
 from context_summarize.session.windows import Windows
 from context_summarize.summaries.request import Target
@@ -184,4 +184,4 @@ def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
 
 def _line(operation: Any) -> str:
     given = operation if isinstance(operation, Mapping) else {"job": operation}
-    return shortened(" ".join(str(given[name]) for name in _FIELDS if given.get(name)), 120)
+    return cut(" ".join(str(given[name]) for name in _FIELDS if given.get(name)), 120)

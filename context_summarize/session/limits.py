@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,9 @@ from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.session.windows import Refusals, request_budget
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
+
+_NOTES_AT = 16_000
+"""Tokens of the base up to which the notes take their share; beyond it they grow with its root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,5 +136,12 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
-        notes_room=int(min(config.notes_share, config.share_of_summaries / 2) * base),
+        notes_room=int(
+            min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
+        ),
     )
+
+
+def _notes_room(config: Config, base: int) -> int:
+    """Tokens that the row of notes may take: their share in a small window, less of a larger one."""
+    return int(min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
+from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.view_state import Recorded, ViewState, from_data, to_data
@@ -33,6 +34,7 @@ class Records:
         self._writing: asyncio.Task[None] | None = None
         """The last write; it waits for those before it, or an older state would overwrite a newer one."""
         config, prompts = services.config, services.prompts
+        self._frame, self._count = prompts.frame.fill, services.count
         self._keep_recent = config.keep_recent
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
@@ -49,8 +51,7 @@ class Records:
         history, steered = chat.history, chat.steered
         found, view = dict[str, Any](), None
         if chat.builder.segment_sizes is not None:
-            places = chat.notes.instructions(chat.view.frontier)
-            view = to_data(Recorded(chat.view, chat.builder.segment_sizes, places), history)
+            view = to_data(Recorded(chat.view, chat.builder.segment_sizes), history)
             if is_new and (hash_ := self.hash_of(history, chat.view)) is not None:
                 found[hash_] = view
         if self._own is not None:
@@ -127,13 +128,15 @@ class Records:
 
     async def _shown(self, chat: Conversation, found: Recorded) -> Recorded:
         """The same with the rows of its view; a text that is gone becomes a fallback."""
-        view, notes = found.view, found.view.notes
-        shown = tuple(await self._tasks.place(view.nodes, chat.builder))
-        chat.notes.restore(found.places)
+        view, notes, history = found.view, found.view.notes, chat.history
+        shown = await self._tasks.place(view.nodes, chat.builder)
+        for at, text in found.cut.items():
+            if at < len(shown) and not shown[at].summary.fallback:
+                node, summary = shown[at].node, shown[at].summary
+                shown[at] = show_node(history, node, summary, self._frame, self._count, text)
         if notes is not None:
-            row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
-            notes = replace(row, after=notes.after, age=notes.age, instructions=frozenset(found.places))
-        return replace(found, view=replace(view, shown=shown, notes=notes))
+            notes = show_notes(history, notes.text, view.frontier, self._count)
+        return replace(found, view=replace(view, shown=tuple(shown), notes=notes))
 
 
 def _until(history: History, view: ViewState) -> int:

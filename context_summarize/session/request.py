@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from context_summarize.core.history import History
+from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
-from context_summarize.notes.values import Kept
 from context_summarize.session.announcing import change_of
 from context_summarize.session.conversation import Conversation, compacted, derive_sizes
 from context_summarize.session.current import Current
@@ -235,7 +235,7 @@ class Requests:
         if step != "compact":
             await self._fetch(plan, attempt, falls_back=step == "fall back")
             return
-        view = await self._current.views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
+        view = await self._current.views.view(attempt.chat, plan)
         kept = await self._current.views.kept(attempt.chat, view)
         if not self._holds(attempt) or len(view.shown) < len(view.nodes):
             return

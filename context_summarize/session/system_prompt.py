@@ -43,6 +43,8 @@ class SystemPrompt:
         """The size of it and of the status row, uncorrected."""
         self.status: JsonRow | None = None
         """The reminder blocks, as the row that ends a request; None while there are none."""
+        self._lasting: set[str] | None = None
+        """Blocks of the first prompt that every later one has held too: they stay in it. It only shrinks."""
 
     def set_factory(self, factory: Factory | None) -> None:
         """Ask this one from now on; None = the stored rows hold again.
@@ -70,7 +72,7 @@ class SystemPrompt:
                 told = traceback_of(error, self._redact)
                 logger.warning("the system prompt factory failed; the last prompt is used: %s", told)
             return
-        self._show(*(_parted(prompt) if isinstance(prompt, str) else (None, "")))
+        self._show(*(self._parted(prompt) if isinstance(prompt, str) else (None, "")))
 
     def _show(self, text: str | None, status: str) -> None:
         if (text, status) == (self.text, self.status["content"] if self.status else ""):
@@ -80,8 +82,9 @@ class SystemPrompt:
         rows = [row for row in ({"role": "system", "content": text}, self.status) if row and row["content"]]
         self.tokens = sum(measure(row, self._count) for row in rows)
 
-
-def _parted(prompt: str) -> tuple[str, str]:
-    """A prompt without its reminder blocks; and these, one after the other."""
-    blocks = (block[0] for block in _BLOCK.finditer(prompt))
-    return _BLOCK.sub("", prompt), "".join(blocks).strip()
+    def _parted(self, prompt: str) -> tuple[str, str]:
+        """A prompt without the reminder blocks that do not last; and these, one after the other."""
+        blocks = [block[0] for block in _BLOCK.finditer(prompt)]
+        lasting = self._lasting = {*blocks} & (self._lasting if self._lasting is not None else {*blocks})
+        text = _BLOCK.sub(lambda block: block[0] if block[0] in lasting else "", prompt)
+        return text, "".join(block for block in blocks if block not in lasting).strip()

@@ -1,0 +1,110 @@
+"""Prose in pieces that a note may quote: sentences and their words, a text cut visibly, marks around a quotation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+GAP = "[…]"
+"""Stands in a quotation where words of the message are left out."""
+_ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
+_END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
+_CLAUSE = re.compile(r"(?<=[,;:—–]) ")
+_LONGEST = 280
+"""Characters of a piece; a longer sentence is divided at its clauses."""
+_AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
+NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Letters of scripts that put no blanks between words."""
+_INNER = re.compile(r"[\w./:@#$%+-]")
+"""A sign of a number, an id or a word: between two of these nothing is cut."""
+_MARKS = (('"', '"'), ("“", "”"), ("«", "»"), ("‹", "›"))  # noqa: RUF001 - quotation marks
+
+
+def flat(text: str) -> str:
+    """Returns the text on one line."""
+    return " ".join(text.split())
+
+
+def cut(text: str, most: int) -> str:
+    """Returns the text on one line, its middle left out visibly where it has more than about `most` characters."""
+    line = flat(text)
+    if len(line) <= most:
+        return line
+    head, tail = _boundary(line, most * 2 // 3, -1), _boundary(line, len(line) - most // 3, 1)
+    return f"{line[:head].rstrip()} {GAP} {line[tail:].lstrip()}".strip()
+
+
+def around(text: str, start: int, end: int, most: int) -> str:
+    """Returns what stands around [start, end) on its line, up to about `most` characters, cut visibly."""
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last
+    side = max(0, most - (end - start)) // 2
+    low = first if start - first <= side else _boundary(text, start - side, 1)
+    high = last if last - end <= side else _boundary(text, end + side, -1)
+    said = flat(text[min(low, start) : max(high, end)])
+    return f"{GAP if low > first else ''} {said} {GAP if high < last else ''}".strip()
+
+
+def _boundary(text: str, at: int, step: int) -> int:
+    """Returns the nearest place in this direction that lies in no number, id or word."""
+    for place in range(at, at + step * _LONGEST, step):
+        if not 0 < place < len(text):
+            return min(max(place, 0), len(text))
+        pair = text[place - 1 : place + 1]
+        if NO_BLANKS.search(pair) or not all(map(_INNER.match, pair)):
+            return place
+    return at
+
+
+def marked(text: str) -> str:
+    """Returns the text between the first marks that it does not hold, so that it cannot end its quotation."""
+    left, right = next((pair for pair in _MARKS if not any(mark in text for mark in pair)), _MARKS[0])
+    return f"{left}{text if left not in text else text.replace(left, chr(39))}{right}"
+
+
+def sentences_of(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where each sentence begins and ends; a line that begins with a small letter goes on with the one before.
+
+    A sentence holds its line's end and blanks before it, so that all of them together are the text.
+    """
+    start = 0
+    for match in _END.finditer(text):
+        end = match.end()
+        if match[0][0] == "\n":
+            after = text[end : end + 1]
+            goes_on = match[0].count("\n") == 1 and after.isalpha() and after.islower() and end - start < _LONGEST
+        else:
+            goes_on = match[0][0] == "." and _ABBREVIATION.search(text, max(start, end - 10), end) is not None
+        if not goes_on:
+            yield start, end
+            start = end
+    if start < len(text):
+        yield start, len(text)
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Yields the sentences of a text, each on one line; a long one in runs of its clauses."""
+    for start, end in sentences_of(text):
+        held = ""
+        line = flat(text[start:end])
+        for clause in _CLAUSE.split(line) if len(line) > _LONGEST else [line]:
+            if held and len(held) + len(clause) >= _LONGEST:
+                yield held
+                held = ""
+            held = f"{held} {clause}".strip()
+        if held:
+            yield held
+
+
+def terms_of(text: str) -> tuple[str, ...]:
+    """Returns what ties texts together, each once: words and figures in lower case; pairs of letters without blanks."""
+    found: dict[str, None] = {}
+    for word in text.lower().split():
+        plain = word.strip(_AROUND)
+        if NO_BLANKS.search(plain):
+            found |= dict.fromkeys(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
+        elif len(plain) > 2 or any(map(str.isdigit, plain)):
+            found[plain] = None
+    return tuple(found)

@@ -1,0 +1,288 @@
+"""What notes are written from: it is read row by row, once, after redaction, and grows at its end only."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from context_summarize.config import ToolKind
+from context_summarize.notes.forms import names_in, spelled, values_in, without_line_numbers
+from context_summarize.notes.own_text import REMOVED, own_text
+from context_summarize.notes.prose import around, cut, flat, pieces_of, terms_of
+from context_summarize.notes.rules import has_sign, sign_pattern
+from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
+
+_MOST, _MOST_SEEN = 5_000, 10_000
+"""The newest of each kind that are kept; of values that nobody has named again."""
+_READ = 40_000
+"""Characters of one result that are read, half of them at its end."""
+_SHORT_ARGUMENT, _SHORT_RESULT = 300, 100
+_LINE, _CLOSING = 120, 240
+_LARGEST = 1_000_000
+"""Characters of arguments that are read as JSON."""
+_PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
+_CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
+_COMMAND_KEYS = ("command", "cmd", "script")
+_READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])")
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
+_LINE_END = re.compile(r"\n|(?<!\\)\\n")
+"""In a text, and as JSON writes it."""
+_COUNTS = re.compile(r"(?i)\b\d+ (?:[a-z]{1,12} )?(?:error|fail|pass|warning|test|problem)")
+_ERRORS = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|exit (?:code|status)|returncode")
+
+
+@dataclass(slots=True)
+class Sentence:
+    """One sentence of the user's, or a run of clauses of a long one."""
+
+    text: str
+    terms: tuple[str, ...]
+    has_sign: bool
+    follows: bool
+    """True where nothing stands between it and the sentence before it in its message."""
+    tokens: int = 0
+    """Counted when it is first weighed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of the user: its number, and its own sentences by their places in it."""
+
+    number: int
+    sentences: Mapping[int, Sentence]
+    count: int
+    """How many it had; some may have been let go of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A text, the number of the message that it stands in, and what says whose it is."""
+
+    number: int
+    text: str
+    source: str = ""
+    """A path, a command, or who wrote the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A line that holds a value which row `number` named again."""
+
+    number: int
+    value: str
+    line: Quotation
+
+
+@dataclass(slots=True)
+class Readings:
+    """All that has been read of the rows up to one, each list in the order of the rows.
+
+    Args:
+        tools: kinds by tool name that come before what is read from the arguments; see the setting `action_tools`.
+        signs: words of the prompt set that make a sentence a rule.
+    """
+
+    tools: Mapping[str, ToolKind]
+    signs: re.Pattern[str]
+    said: list[Said] = field(default_factory=list)
+    ends: list[Quotation] = field(default_factory=list)
+    """The agent's words where it called nothing; "" for a row with calls."""
+    written: list[Quotation] = field(default_factory=list)
+    """Paths that calls carried content to, each with the call's number and its result, "" for a long one."""
+    runs: list[Quotation] = field(default_factory=list)
+    """Commands, each with the line of its result that counts or names errors."""
+    named: list[Quotation] = field(default_factory=list)
+    """Names in short arguments."""
+    used: list[Used] = field(default_factory=list)
+    _sentences: int = 0
+    """How many sentences of the user are kept."""
+    _seen: dict[str, Quotation] = field(default_factory=dict)
+    """Values of results and of the agent's prose that nobody has named since, the newest last."""
+
+    @classmethod
+    def fresh(cls, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> Readings:
+        """Returns readings of no row."""
+        return cls(tools, sign_pattern(signs))
+
+    def until(self, number: int) -> Readings:
+        """Returns what was read of the rows up to this number."""
+        return replace(
+            self,
+            said=_until(self.said, number),
+            ends=_until(self.ends, number),
+            written=_until(self.written, number),
+            runs=_until(self.runs, number),
+            named=_until(self.named, number),
+            used=_until(self.used, number),
+        )
+
+    def values(self, first: int) -> list[str]:
+        """Returns the names in calls, and the names and figures in the user's words, from row `first` on, each once."""
+        named = [one.text for one in self.named if one.number >= first]
+        said = "\n".join(told.text for one in self.said if one.number >= first for told in one.sentences.values())
+        return [*dict.fromkeys([*named, *map(spelled, values_in(said))])]
+
+    def line(self, value: str) -> Quotation | None:
+        """Returns the newest line of a result, or of the agent's, that holds a value; None where none is kept."""
+        return self._seen.get(value)
+
+    def forget_from(self, number: int) -> None:
+        """Lets go of what was read of this row and of later ones."""
+        for found in (self.said, self.ends, self.written, self.runs, self.named, self.used):
+            del found[bisect_right(found, number - 1, key=lambda one: one.number) :]
+
+    def read(self, rows: Sequence[RenderedRow]) -> None:
+        """Takes in the rows of the next group, numbered as frames count."""
+        calls: list[tuple[str, str, int]] = []
+        for row in rows:
+            if row.role == "user" and row.own != "":
+                self._read_user(row)
+            elif row.role == "assistant":
+                calls = [(name, text, row.number) for name, text in calls_in(row.text)]
+                self._read_agent(row, calls)
+            elif row.role == "tool" and calls:
+                at = next((at for at, call in enumerate(calls) if call[0] == row.name), 0)
+                self._read_call(*calls.pop(at), row.text)
+            if row.role == "tool" or row.own == "":
+                self._see(row.number, row.name or "a tool", _ends(without_line_numbers(row.text)))
+        for call in calls:
+            self._read_call(*call, None)
+        for found in (self.ends, self.written, self.runs, self.named, self.used):
+            del found[: len(found) - _MOST if len(found) > _MOST * 5 // 4 else 0]
+
+    # --- the user and the agent ---------------------------------------------------------------------------------------
+
+    def _read_user(self, row: RenderedRow) -> None:
+        own = own_text(row.said)
+        pieces = [(text, at > 0) for part in own.split(REMOVED) for at, text in enumerate(pieces_of(part))]
+        found = {
+            at: Sentence(text, terms_of(text), has_sign(self.signs, text), follows)
+            for at, (text, follows) in enumerate(pieces)
+            if any(map(str.isalnum, text))
+        }
+        self._use(row.number, own)
+        self.said.append(Said(row.number, found, len(found)))
+        self._sentences += len(found)
+        if self._sentences > _MOST * 5 // 4:
+            self.said, self._sentences = _without_least(self.said), _MOST
+
+    def _read_agent(self, row: RenderedRow, calls: Sequence[object]) -> None:
+        said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
+        if not calls or (self.ends and self.ends[-1].text):
+            self.ends.append(Quotation(row.number, "" if calls else cut(said, _CLOSING)))
+        self._use(row.number, said)
+        self._see(row.number, "the agent", _ends(said))
+
+    # --- calls and results --------------------------------------------------------------------------------------------
+
+    def _read_call(self, name: str, arguments: str, number: int, result: str | None) -> None:
+        """Takes in a call; `result` is None where it is not read."""
+        given = _object(arguments)
+        texts = [*_texts(given)]
+        short = [text for text in texts if len(text) <= _SHORT_ARGUMENT]
+        self.named += [Quotation(number, one) for one in dict.fromkeys(map(spelled, names_in("\n".join(short))))]
+        kind = self._kind(name, given)
+        if kind == "command":
+            command = flat(_command(given) or f"{name} {arguments}")
+            self.runs.append(Quotation(number, _telling_line(result or ""), cut(command, _LINE)))
+        elif kind == "edit":
+            outcome = flat(result or "")
+            paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
+            told = outcome if len(outcome) <= _SHORT_RESULT else ""
+            self.written += [Quotation(number, told, cut(spelled(path), _LINE)) for path in paths]
+        self._use(number, "\n".join(short))
+
+    def _kind(self, name: str, given: Mapping[str, Any]) -> ToolKind:
+        plain = re.split(r"__|[./:]", name)[-1]
+        if known := self.tools.get(name) or self.tools.get(plain):
+            return known
+        if not _path(given) and _command(given):
+            return "command"
+        carries = any(_CONTENT_KEY.search(key.lower()) for key in given) and not _READS.match(plain)
+        return "edit" if carries else "none"
+
+    # --- values that are named again ----------------------------------------------------------------------------------
+
+    def _see(self, number: int, who: str, text: str) -> None:
+        """Remembers the values of a text, each with the line around it."""
+        for value in values_in(text):
+            at = text.find(value)
+            self._seen.pop(value, None)
+            self._seen[value] = Quotation(number, around(text, at, at + len(value), _LINE), who)
+        if len(self._seen) > _MOST_SEEN * 5 // 4:
+            self._seen = dict([*self._seen.items()][-_MOST_SEEN:])
+
+    def _use(self, number: int, text: str) -> None:
+        """Notes which of the values that were seen this text names."""
+        for value in values_in(text):
+            line = self._seen.get(value)
+            if line is not None and line.number < number:
+                self.used.append(Used(number, value, self._seen.pop(value)))
+
+
+def _until(found: Sequence[Any], number: int) -> list[Any]:
+    return [*found[: bisect_right(found, number, key=lambda one: one.number)]]
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
+
+
+def _without_least(said: Sequence[Said]) -> list[Said]:
+    """Returns the messages without the sentences that say least; those with a sign stay longest."""
+    places = [(at, place) for at, one in enumerate(said) for place in one.sentences]
+    worth = {(at, place): _marks(said[at].sentences[place]) for at, place in places}
+    kept = {*sorted(places, key=lambda place: (worth[place], place))[-_MOST:]}
+    return [
+        Said(one.number, {place: told for place, told in one.sentences.items() if (at, place) in kept}, one.count)
+        for at, one in enumerate(said)
+    ]
+
+
+def _marks(sentence: Sentence) -> tuple[bool, int]:
+    return sentence.has_sign, sum(any(map(str.isdigit, term)) for term in sentence.terms) * 3 + len(sentence.terms)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Returns the JSON object of this text, a JSON text under no name; {} for any other text."""
+    try:
+        given = json.loads(text) if len(text) <= _LARGEST else None
+    except (ValueError, RecursionError):
+        given = None
+    return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields every text in arguments."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            left += reversed([*one.values()] if isinstance(one, dict) else one)
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """Returns the argument that is a command: a text, or a list of words."""
+    found = (given.get(key) for key in _COMMAND_KEYS)
+    texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in found)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _path(given: Mapping[str, Any]) -> str:
+    named = (value for key, value in given.items() if _PATH_KEY.search(key.lower()))
+    return next((value for value in named if isinstance(value, str) and value and "\n" not in value), "")
+
+
+def _telling_line(result: str) -> str:
+    """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
+    lines = [line for line in map(flat, _LINE_END.split(_ends(result))) if any(map(str.isalnum, line))]
+    for pattern in (_COUNTS, _ERRORS):
+        if found := [line for line in lines if pattern.search(line)]:
+            return cut(found[-1], _LINE)
+    return cut(lines[-1], _LINE) if lines else ""

@@ -1,0 +1,161 @@
+"""The text of the row of notes: quotations and names, each part within its room. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.prose import GAP, marked
+from context_summarize.notes.readings import Quotation, Readings
+from context_summarize.notes.words import Held, Place, Words
+from context_summarize.tokens.measure import Count
+
+_WORDS = "Quoted from the user's messages (they may quote others); behind → the agent's words at the end of the turn:"
+_UNDER_WAY = "Under way, as the host says: "
+_WRITTEN = "Paths that calls carried content to, newest first: "
+_RUNS = "Newest runs of repeated commands: "
+_NAMED = "Names in earlier calls, newest first: "
+_USED = "Lines with a value that was named again later, newest first:\n"
+HEADINGS = (_WORDS, _UNDER_WAY, _WRITTEN, _RUNS, _NAMED, _USED)
+_CALLS, _NAMES, _TOLD, _ENDS = 0.2, 0.2, 0.25, 0.15
+"""Shares of the room that calls and names may take; the share of the rest for how turns ended."""
+_LEFT_OUT = 12
+"""Tokens of the line that counts what is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is quoted before all else."""
+
+    places: Collection[Place] = ()
+    """Sentences that a model's summary quotes as rules."""
+    told: Sequence[str] = ()
+    """Names and figures that summaries have told which are gone, the newest last."""
+    operations: Sequence[str] = ()
+    """What the host says is under way."""
+
+
+def write(readings: Readings, held: Held, wanted: Wanted, room: int, count: Count) -> str:
+    """Returns the lines of the row, of at most `room` tokens; "" where there is nothing to quote."""
+    calls = _calls(readings, wanted.operations, int(room * _CALLS), count)
+    called = held.values | _spelled(calls)
+    new = dict.fromkeys(one.text for one in reversed(readings.named) if one.text not in called)
+    names = _listed(_NAMED, new, int(room * _NAMES), count)
+    room -= sum(count(part) + 1 for part in (calls, names) if part)
+    reserved = _used(readings, wanted.told, called, int(room * _TOLD), count)
+    words = _words(readings, held, wanted, room - count(reserved), count)
+    room -= count(words) + 1
+    used = _used(readings, wanted.told, called | _spelled(words), room, count)
+    return "\n".join(part for part in (words, calls, names, used) if part)
+
+
+def _spelled(text: str) -> set[str]:
+    return {*map(spelled, values_in(text))}
+
+
+def _listed(heading: str, items: Iterable[str], room: int, count: Count, between: str = ", ") -> str:
+    """Returns the items behind their heading, up to the first one that finds no room."""
+    taken: list[str] = []
+    room -= count(heading)
+    for item in items:
+        room -= count(item) + 1
+        if room < 0:
+            break
+        taken.append(item)
+    return heading + between.join(taken) if taken else ""
+
+
+# --- the user's words, and how turns ended ----------------------------------------------------------------------------
+
+
+def _words(readings: Readings, held: Held, wanted: Wanted, room: int, count: Count) -> str:
+    words = Words(readings.said, held, count)
+    room -= count(_WORDS) + _LEFT_OUT
+    ends, left = dict[int, Quotation](), int(room * _ENDS)
+    for number, end in _turns(readings):
+        price = count(end.text) + 2 * _LEFT_OUT // 3
+        if end.number not in held.whole and end.text not in held.sentences and price <= left:
+            ends[number] = end
+            left -= price
+    room -= int(room * _ENDS) - left
+    room = words.take(words.openings(ends), room)
+    room = words.take(words.holding(wanted.told), room)
+    words.take(words.ranked(wanted.places), room)
+    lines = [*_said(words, ends)]
+    if lines and (gone := words.left_out()):
+        lines.append(f"({gone:,} more of the user's sentences are left out.)")
+    return "\n".join([_WORDS, *lines]) if lines else ""
+
+
+def _turns(readings: Readings) -> Iterator[tuple[int, Quotation]]:
+    """Yields the number of each message of the user and the words that ended its turn, the newest first."""
+    numbers = [one.number for one in readings.said]
+    found: dict[int, Quotation] = {}
+    for end in readings.ends:
+        if at := bisect_right(numbers, end.number):
+            found[numbers[at - 1]] = end
+    yield from ((number, end) for number, end in reversed(found.items()) if end.text)
+
+
+def _said(words: Words, ends: Mapping[int, Quotation]) -> Iterator[str]:
+    """Yields a line for each message that is quoted, and one for the end of its turn."""
+    for message in words.said:
+        text, before = "", -1
+        for at in sorted(at for number, at in words.chosen if number == message.number):
+            sentence = message.sentences[at]
+            is_next = before >= 0 and at == before + 1 and sentence.follows
+            text += (f" {GAP} " if before >= 0 and not is_next else " ") + sentence.text
+            before = at
+        end = ends.get(message.number)
+        if text:
+            yield f"#{message.number}{text}"
+        if end is not None:
+            yield f"→ #{end.number} {end.text}" if text else f"#{message.number} → #{end.number} {end.text}"
+
+
+# --- calls, and lines that were used ----------------------------------------------------------------------------------
+
+
+def _calls(readings: Readings, operations: Sequence[str], room: int, count: Count) -> str:
+    paths = {one.source: _path(one) for one in readings.written}
+    times = Counter(one.source for one in readings.runs)
+    runs = {one.source: _run(one) for one in readings.runs if times[one.source] > 1}
+    parts: list[str] = []
+    lists: list[tuple[str, Sequence[str]]] = [(_UNDER_WAY, operations)]
+    lists += [(_WRITTEN, _newest(readings.written, paths)), (_RUNS, _newest(readings.runs, runs))]
+    filled = [one for one in lists if one[1]]
+    for at, (heading, items) in enumerate(filled):
+        part = _listed(heading, items, room // (len(filled) - at), count, "; ")
+        room -= count(part)
+        parts += [part] if part else []
+    return "\n".join(parts)
+
+
+def _newest(found: Sequence[Quotation], told: Mapping[str, str]) -> list[str]:
+    """Returns what is told of each source, the newest first."""
+    sources = dict.fromkeys(one.source for one in reversed(found))
+    return [told[source] for source in sources if source in told]
+
+
+def _path(one: Quotation) -> str:
+    return f"{one.source} (#{one.number}: {marked(one.text)})" if one.text else f"{one.source} (#{one.number})"
+
+
+def _run(one: Quotation) -> str:
+    return f"{marked(one.source)} (#{one.number})" + (f": {marked(one.text)}" if one.text else "")
+
+
+def _used(readings: Readings, told: Sequence[str], shown: Set[str], room: int, count: Count) -> str:
+    """Returns the lines whose values stand nowhere else in the view: those that a summary told, then the newest use."""
+    lines: list[str] = []
+    seen = {*shown}
+    named = [(one, readings.line(one)) for one in reversed(told)]
+    named += [(one.value, one.line) for one in reversed(readings.used)]
+    for value, line in named:
+        if line is not None and spelled(value) not in seen:
+            lines.append(f"#{line.number} {line.source}: {marked(line.text)}")
+            seen |= _spelled(line.text)
+    return _listed(_USED, lines, room, count, "\n")

@@ -1,0 +1,106 @@
+"""The user's rules: sentences that hold a sign, such as "always", or that a model's summary quotes as rules."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from context_summarize.notes.prose import NO_BLANKS, flat
+
+_LEAST = 4
+"""Words from which on a line is looked up within a sentence; a shorter one must be the whole of it."""
+_DECOMPOSED = 256
+"""Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
+_INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^”]*+”")
+"""What a sentence quotes: a sign in it is not the user's."""
+_BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
+_HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
+_DIVIDED = (
+    re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
+    re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
+)
+"""Where a line that is no quotation as a whole is divided: into sentences, then into clauses."""
+
+
+def sign_pattern(signs: Sequence[str]) -> re.Pattern[str]:
+    """Returns a pattern for any of these words, whole, in any case; `^` is the start of a sentence."""
+    parts = ["(?!)"]
+    for sign in (sign for sign in signs if sign.strip("^ ")):
+        inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
+        before = r"^\W{0,20}" if sign[0] == "^" else r"(?<!\w)"
+        parts.append(inner if NO_BLANKS.search(sign) else rf"{before}{inner}(?!\w)")
+    return re.compile("|".join(parts), re.I)
+
+
+def has_sign(pattern: re.Pattern[str], sentence: str) -> bool:
+    """Returns True for a sentence with a sign that is no question, and more than "Never mind."."""
+    said = _INSIDE.sub(" ", sentence)
+    is_long = len(said.split()) > 2 or NO_BLANKS.search(said) is not None
+    return is_long and sentence.rstrip()[-1:] not in ("?", "\uff1f") and pattern.search(said) is not None
+
+
+def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
+    """Yields the number of each line of a summary under a heading, from 0, and what the line says."""
+    inside = False
+    for at, line in enumerate(summary.split("\n")):
+        bullet = _BULLET.match(line)
+        found = _HEADING.match(line, bullet.end() if bullet else 0)
+        if found and found[2].strip().casefold() == heading.casefold():
+            inside, line, bullet = True, line[found.end() :], None
+        elif found and not bullet and (found[1].strip() or found[3]):
+            inside = False
+        if inside and line.strip():
+            yield at, line[bullet.end() if bullet else 0 :].strip()
+
+
+def verified(line: str, messages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
+    """Returns the places (message, sentence) of the sentences that a line quotes; empty where the user said none.
+
+    Args:
+        messages: the sentences of each message of the user that the summary stands for.
+    """
+    folded = [[_folded(sentence) for sentence in message] for message in messages]
+    return _quoting(line, folded, _DIVIDED)
+
+
+def is_foreign(line: str, messages: Sequence[Sequence[str]]) -> bool:
+    """Returns True for a line most of whose words stand in none of these messages."""
+    said = " ".join(_folded(sentence) for message in messages for sentence in message)
+    words = [word for word in map(_folded, line.split()) if len(word) > 2]
+    return bool(words) and 2 * sum(word in said for word in words) < len(words)
+
+
+def _quoting(line: str, messages: Sequence[Sequence[str]], divided: Sequence[re.Pattern[str]]) -> set[tuple[int, int]]:
+    """Returns the sentences that hold this line; if there are none, those that hold a part of it."""
+    letters, is_long = _folded(line), _words(line) >= _LEAST
+    found: set[tuple[int, int]] = set()
+    for at, message in enumerate(messages):
+        held = _holding(letters, message)
+        found |= {(at, sentence) for sentence in held if is_long or message[sentence] == letters}
+    if found or not divided:
+        return found
+    return set().union(*(_quoting(part, messages, divided[1:]) for part in divided[0].split(line)))
+
+
+def _holding(letters: str, message: Sequence[str]) -> Iterator[int]:
+    """Yields the sentences of a message over which these letters run."""
+    starts = list(accumulate(map(len, message), initial=0))
+    at = "".join(message).find(letters) if letters else -1
+    if at >= 0:
+        yield from range(bisect_right(starts, at) - 1, bisect_right(starts, at + len(letters) - 1))
+
+
+def _words(text: str) -> float:
+    """Returns how many words it has; two letters of a script without blanks are one."""
+    return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(NO_BLANKS.findall(text)) / 2)
+
+
+def _folded(text: str) -> str:
+    """Returns its letters and digits without case and accents."""
+    line = flat(text)
+    pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))
+    plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
+    return "".join(filter(str.isalnum, plain.casefold()))
