@@ -16,7 +16,7 @@ from context_summarize.notes.prose import around, cut, flat, pieces_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
-_MOST, _MOST_SEEN = 5_000, 10_000
+_MOST, _MOST_SEEN = 3_000, 10_000
 """The newest of each kind that are kept; of values that nobody has named again."""
 _READ = 40_000
 """Characters of one result that are read, half of them at its end."""
@@ -167,7 +167,7 @@ class Readings:
         self._use(row.number, own)
         self.said.append(Said(row.number, found, len(found)))
         self._sentences += len(found)
-        if self._sentences > _MOST * 5 // 4:
+        if self._sentences > _MOST * 3 // 2:
             self.said, self._sentences = _without_least(self.said), _MOST
 
     def _read_agent(self, row: RenderedRow, calls: Sequence[object]) -> None:

@@ -102,9 +102,12 @@ def _turns(readings: Readings) -> Iterator[tuple[int, Quotation]]:
 
 def _said(words: Words, ends: Mapping[int, Quotation]) -> Iterator[str]:
     """Yields a line for each message that is quoted, and one for the end of its turn."""
+    chosen: dict[int, list[int]] = {}
+    for number, at in sorted(words.chosen):
+        chosen.setdefault(number, []).append(at)
     for message in words.said:
         text, before = "", -1
-        for at in sorted(at for number, at in words.chosen if number == message.number):
+        for at in chosen.get(message.number, ()):
             sentence = message.sentences[at]
             is_next = before >= 0 and at == before + 1 and sentence.follows
             text += (f" {GAP} " if before >= 0 and not is_next else " ") + sentence.text
