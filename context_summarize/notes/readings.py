@@ -192,7 +192,7 @@ class Readings:
         if kind == "command":
             command = flat(_command(given) or f"{name} {arguments}")
             self.runs.append(Quotation(number, _telling_line(result or ""), cut(command, _LINE)))
-        elif kind == "edit":
+        elif kind in ("write", "edit"):
             outcome = flat(result or "")
             paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
             told = outcome if len(outcome) <= _SHORT_RESULT else ""

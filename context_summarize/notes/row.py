@@ -81,9 +81,8 @@ def _words(readings: Readings, held: Held, wanted: Wanted, room: int, count: Cou
             ends[number] = end
             left -= price
     room -= int(room * _ENDS) - left
-    room = words.take(words.openings(ends), room)
-    room = words.take(words.holding(wanted.told), room)
-    words.take(words.ranked(wanted.places), room)
+    for places in (words.rules(wanted.places), words.openings(ends), words.holding(wanted.told), words.ranked()):
+        room = words.take(places, room)
     lines = [*_said(words, ends)]
     if lines and (gone := words.left_out()):
         lines.append(f"({gone:,} more of the user's sentences are left out.)")

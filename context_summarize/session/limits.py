@@ -136,9 +136,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
-        notes_room=int(
-            min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
-        ),
+        notes_room=_notes_room(config, base),
     )
 
 
