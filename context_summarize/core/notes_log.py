@@ -220,7 +220,7 @@ def _shown(summary: str, rules: Sequence[_Rule], notes: str) -> str:
     foreign = {rule.at: rule.text for rule in rules if rule.is_foreign}
     lines: list[str] = []
     for at, line in enumerate(summary.split("\n")):
-        before = line.removesuffix((gone | foreign).get(at, "")).rstrip()
+        before = line.rstrip().removesuffix((gone | foreign).get(at, "")).rstrip()
         if at not in gone | foreign:
             lines.append(line)
         elif any(map(str.isalpha, before)):  # the heading itself
