@@ -30,7 +30,7 @@ LONG = "The page goes on and on and says little of note. " * 30
 BEYOND_CODE = {
     # A line right behind a quoted one belongs to it in Markdown, so that it is not taken for the user's.
     "quoted-block-marked": "must: The date isn't: it's 13 March.",
-    "ru-vstavka-pisma": "must: По-моему, это мошенники.",  # noqa: RUF001 - Russian
+    "ru-vstavka-pisma": "must: По-моему, это мошенники.",
     # The user, too, wrote "always", "send" and "the".
     "pasted-mail-unmarked": f"never: {LIE}",
 }
