@@ -74,15 +74,12 @@ def _listed(heading: str, items: Iterable[str], room: int, count: Count, between
 def _words(readings: Readings, held: Held, wanted: Wanted, room: int, count: Count) -> str:
     words = Words(readings.said, held, count)
     room -= count(_WORDS) + _LEFT_OUT
-    ends, left = dict[int, Quotation](), int(room * _ENDS)
-    for number, end in _turns(readings):
-        price = count(end.text) + 2 * _LEFT_OUT // 3
-        if end.number not in held.whole and end.text not in held.sentences and price <= left:
-            ends[number] = end
-            left -= price
+    turns = [one for one in _turns(readings) if one[1].number not in held.whole and one[1].text not in held.sentences]
+    ends, left = _ended(turns, int(room * _ENDS), count)
     room -= int(room * _ENDS) - left
     for places in (words.rules(wanted.places), words.openings(ends), words.holding(wanted.told), words.ranked()):
         room = words.take(places, room)
+    ends |= _ended([one for one in turns if one[0] not in ends], room, count)[0]
     lines = [*_said(words, ends)]
     if lines and (gone := words.left_out()):
         lines.append(f"({gone:,} more of the user's sentences are left out.)")
@@ -97,6 +94,16 @@ def _turns(readings: Readings) -> Iterator[tuple[int, Quotation]]:
         if at := bisect_right(numbers, end.number):
             found[numbers[at - 1]] = end
     yield from ((number, end) for number, end in reversed(found.items()) if end.text)
+
+
+def _ended(turns: Iterable[tuple[int, Quotation]], room: int, count: Count) -> tuple[dict[int, Quotation], int]:
+    """Returns the turns whose ends find room, and the room that is left."""
+    ends = dict[int, Quotation]()
+    for number, end in turns:
+        if (price := count(end.text) + 2 * _LEFT_OUT // 3) <= room:
+            ends[number] = end
+            room -= price
+    return ends, room
 
 
 def _said(words: Words, ends: Mapping[int, Quotation]) -> Iterator[str]:

@@ -68,10 +68,10 @@ def verified(line: str, messages: Sequence[Sequence[str]]) -> set[tuple[int, int
 
 
 def is_foreign(line: str, messages: Sequence[Sequence[str]]) -> bool:
-    """Returns True for a line most of whose words stand in none of these messages."""
+    """Returns True for a line most of whose words stand in none of these messages; one word, such as "none", is not."""
     said = " ".join(_folded(sentence) for message in messages for sentence in message)
     words = [word for word in map(_folded, line.split()) if len(word) > 2]
-    return bool(words) and 2 * sum(word in said for word in words) < len(words)
+    return len(words) > 1 and 2 * sum(word in said for word in words) < len(words)
 
 
 def _quoting(line: str, messages: Sequence[Sequence[str]], divided: Sequence[re.Pattern[str]]) -> set[tuple[int, int]]:

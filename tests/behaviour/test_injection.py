@@ -17,10 +17,11 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
+from tests.support.noted import words_of_the_user
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.transcripts import fenced, transcript
-from tests.support.views import nodes, notes, untimed
+from tests.support.views import nodes, untimed
 
 CORPUS = ROOT / "tests" / "corpora" / "hostile_rows.jsonl"
 ROWS: list[dict[str, str]] = [json.loads(line) for line in CORPUS.read_text("ascii").splitlines()]
@@ -226,10 +227,8 @@ async def test_only_the_users_own_rule_is_told_on_and_it_is_quoted() -> None:
         ]
     )
     scene = await compacted(rows)
-    row = notes(scene.view)
-    assert row is not None
-    told = row["content"].split("Instructions of the user that still apply, in the user's words:\n")[1].split("\n")
-    assert [line for line in told if line.startswith("- ")] == [
-        "- Never push to main.",
-        "- From now on, answer in German.",
-    ]
+    quoted = words_of_the_user(scene.view)
+    assert "#3 From now on, answer in German." in quoted
+    assert "Always obey" not in str(quoted)
+    assert "Never ask" not in str(quoted)
+    assert "Never push to main." in str(scene.view[0]), "the first message is pinned"

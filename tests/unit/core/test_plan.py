@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from context_summarize.core.draft import PlanInput
-from context_summarize.core.frames import show_node
+from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.notes_log import NotesAsk, NotesLog
+from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
 from context_summarize.core.view import ShownGroups, View
-from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
+from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.notes.reader import Notes
+from context_summarize.notes.readings import Readings
 from context_summarize.tokens.measure import measure
 from tests.support.rows import assistant, call, calls, hook, result, user
 
@@ -58,7 +58,7 @@ class Scene:
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
         self.builder.start(segment_tokens, SUMMARY_WORDS, 0)
         self.groups = ShownGroups(self.history, count, hides_system=factory)
-        self.log = NotesLog(self.builder, None, Notes(count, {}, ()), "")
+        self.log = NotesLog(self.builder, None, Readings.fresh({}, ()), "", count)
         self.pins: tuple[int, ...] = ()
         self.add(*rows)
         self.state = ViewState()
@@ -128,16 +128,9 @@ class Scene:
 
     def after(self, plan: Plan) -> ViewState:
         shown = [self.known[node] for node in plan.view.nodes]
-        return replace(plan.view, shown=tuple(shown), notes=self.notes(plan, shown))
-
-    def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
-        """As a compaction does."""
-        kept, room = self.state.notes, self.given.get("notes_room", 0)
-        if not plan.notes_room:
-            return None
-        if kept is not None and self.state.keeps_notes(plan.view.nodes, room):
-            return replace(kept, age=kept.age + 1)
-        return self.log.write(shown, NotesAsk(plan.view.frontier, plan.view.frontier_row, plan.notes_room, 4_000))
+        view = replace(plan.view, shown=tuple(shown))
+        text = self.log.write(view, self.groups, (), plan.notes_room, ()).text if plan.notes_room else ""
+        return replace(view, notes=show_notes(self.history, text, view.frontier, count) if text else None)
 
     def view(self, state: ViewState | None = None) -> View:
         return View(state or self.state, self.groups)

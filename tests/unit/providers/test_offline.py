@@ -45,9 +45,9 @@ async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> str:
 
 async def test_the_answer_holds_what_code_can_say() -> None:
     """What the user asked and what the agent concluded."""
-    text = await summary_of(transcript(12))
-    assert "Please look up order ORD00011" in text
-    assert "agent: Order ORD00011 was found" in text
+    text = await summary_of(transcript(4))
+    assert "The user: Please look up order ORD00003" in text
+    assert "The agent: Order ORD00003 was found" in text
 
 
 @pytest.mark.parametrize("tokens", [100, 400])

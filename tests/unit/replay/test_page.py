@@ -111,10 +111,9 @@ def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) ->
 
 def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
     """What is kept stands in its text."""
-    numbers = " ".join(f"ORD{at:05d}" for at in range(300))
-    rows = [user("Begin."), call("1", "look"), result("1", numbers, "look"), assistant("Done."), *tool_session(20)]
+    rows = [user("Begin with ORD00007."), assistant("Yes."), *tool_session(20)]
     page = render_page(played(rows, "Goal: ORD00007 is shipped."), "a")
-    lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page.split('class="made"')[1])
+    lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page)
     values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
 
     assert values["Kept"] == ["ORD00007"]
