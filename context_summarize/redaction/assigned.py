@@ -77,18 +77,12 @@ def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str
 
 def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     """Does the value look drawn or chosen by a person, and like no name, path or code?"""
-    mixed, is_name = is_mixed(value), _NAME.fullmatch(value) is not None
     if password:
-        is_odd = not bare and len(value) >= 12 and value not in (value.lower(), value.upper()) and not is_name
-        is_odd = is_odd or bool(_SYMBOL.search(value) and any(map(str.isalpha, value)))
+        is_odd = is_mixed(value) or (_SYMBOL.search(value) and any(map(str.isalpha, value)))
     else:
-        mixed, is_odd = mixed and not is_name, len(set(value)) >= 20 and not is_name
-    if not (mixed or is_odd) or _PATH_OR_URL.match(value):
-        return False
-    is_code = _CODE.fullmatch(value) and not is_drawn(value)
-    if bare and (after in ("(", "[", "{") or is_code):
-        return False
-    return is_real(value)
+        is_odd = is_mixed(value) and not _NAME.fullmatch(value)
+    is_code = after in ("(", "[", "{") or (_CODE.fullmatch(value) and not is_drawn(value))
+    return bool(is_odd) and not _PATH_OR_URL.match(value) and not (bare and is_code) and is_real(value)
 
 
 def is_weak(value: str, quoted: bool) -> bool:
