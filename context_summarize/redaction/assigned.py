@@ -14,9 +14,9 @@ LOOKED_AT = 120
 """Characters by which a value is judged; the rest of a longer one is looked for only where it is a secret."""
 _BETWEEN = rf"{QUOTE}?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
 """From the word to the sign: what closes it, the length of an array, a remark in brackets."""
-_SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]"
-_SIGN += r"|(?P<bar>[|\u2502])(?=[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|\n|[\"'`])))"
-"""Signs of assignment; the last one is a bar in a table, whose row ends with a bar."""
+_SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]|(?P<bar>[|\u2502]))"
+"""Signs of assignment; the last one is a bar in a table."""
+_ROW_END = re.compile(r"[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|[\n\"'`])")
 _ASSIGNS = rf"{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}}"
 _JOINTS = {
     name: re.compile(
@@ -42,7 +42,6 @@ _CAPITALS = re.compile(r"[A-Z0-9]_\Z")
 _OTHER_KEY = re.compile(r"(?<![A-Za-z])(?!public|primary|foreign|cache|sort|partition|object)[a-z][a-z0-9]*_\Z")
 """Before `key` in small letters, where a value of small letters, capitals and digits is a secret."""
 _MANY_KINDS = re.compile(r"(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{16,}+(?![/+:])")
-_CELL = re.compile(r"[|\u2502][\w \t*`\"'-]*\Z")
 _MARK = re.compile(r"\[redacted: [\w ]*\Z")
 _OPTION = re.compile(r"--[\w-]*\Z")
 _PAGING = re.compile(r"(?i:next|prev|page|continuation|sync|cancellation|pagination|resume)[_-]?\Z")
@@ -71,25 +70,19 @@ def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str
         is_other = _OTHER_KEY.search(before) and _MANY_KINDS.match(value) and is_drawn(value)
         if not in_capitals and not is_other and not OF_A_KEY.search(before):
             return False
-    if _MARK.search(before) or (joint["bar"] and not _CELL.search(before)) or (joint["tag"] and after not in '<"'):
+    if _MARK.search(before) or (joint["tag"] and after not in '<"'):
         return False
     return not (name == "token" and _PAGING.search(before))
 
 
 def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     """Does the value look drawn or chosen by a person, and like no name, path or code?"""
-    mixed, is_name = is_mixed(value), _NAME.fullmatch(value) is not None
     if password:
-        is_odd = not bare and len(value) >= 12 and value not in (value.lower(), value.upper()) and not is_name
-        is_odd = is_odd or bool(_SYMBOL.search(value) and any(map(str.isalpha, value)))
+        is_odd = is_mixed(value) or (_SYMBOL.search(value) and any(map(str.isalpha, value)))
     else:
-        mixed, is_odd = mixed and not is_name, len(set(value)) >= 20 and not is_name
-    if not (mixed or is_odd) or _PATH_OR_URL.match(value):
-        return False
-    is_code = _CODE.fullmatch(value) and not is_drawn(value)
-    if bare and (after in ("(", "[", "{") or is_code):
-        return False
-    return is_real(value)
+        is_odd = is_mixed(value) and not _NAME.fullmatch(value)
+    is_code = after in ("(", "[", "{") or (_CODE.fullmatch(value) and not is_drawn(value))
+    return bool(is_odd) and not _PATH_OR_URL.match(value) and not (bare and is_code) and is_real(value)
 
 
 def is_weak(value: str, quoted: bool) -> bool:
@@ -155,7 +148,10 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
     """The secret that stands after a telling word."""
     name = word.lastgroup or ""
     joint = _JOINTS[name[:2]].match(text, word.end())
-    if not joint or not (span := _value(text, joint.end(), name, joint)):
+    # A table's row ends with a bar, unlike a pipe.
+    if not joint or (joint["bar"] and not _ROW_END.match(text, joint.end("bar"))):
+        return None
+    if not (span := _value(text, joint.end(), name, joint)):
         return None
     value, after = text[slice(*span)], text[span[1] : span[1] + 1]
     before = text[max(0, word.start() - 80) : word.start()]

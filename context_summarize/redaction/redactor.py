@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from context_summarize.redaction.assigned import assigned
 from context_summarize.redaction.columns import columns
-from context_summarize.redaction.formats import PLACED, SHORTEST, TOKENS, Rule, Span, Table, is_mixed, replaced
+from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, is_mixed, replaced
 from context_summarize.redaction.keys import IN_BASE64, KIND, keys
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.words import STEMS
@@ -32,17 +32,13 @@ _TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}
 """The last word of a line and the first one of the next; between two blocks there may be an empty line."""
 
 
-_NAMED = Table(PLACED, "{}", (STEMS, assigned))
-
-
-def _holds(text: str, words: Iterable[str]) -> bool:
-    return any(word in text for word in words)
+_NAMED = Table("placed", "{}", (STEMS, assigned))
 
 
 def _rules(text: str) -> Iterator[Rule]:
     """The rules that may find something in the text, in their order."""
     words = [word for word in text.split() if len(word) >= SHORTEST]
-    if words and (_holds(text, ("PRIVATE KEY-----", *IN_BASE64)) or max(map(len, words)) >= 64):
+    if any(len(word) >= 64 for word in words) or any(mark in text for mark in ("PRIVATE KEY-----", *IN_BASE64)):
         yield keys
     yield from TOKENS.rules("\n".join(words))
     yield from _NAMED.rules(text.lower())
