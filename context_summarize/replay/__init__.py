@@ -1,10 +1,9 @@
 """Recorded sessions: reads, plays, checks and inspects them, and shows a replay as a page."""
 
-from context_summarize.replay.inspection import Inspection, inspect_rows
 from context_summarize.replay.page import DISTRIBUTION, check_page, render_page, write_page
 from context_summarize.replay.player import replay
+from context_summarize.replay.recordings import Inspection, Recording, inspect_rows, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
-from context_summarize.replay.session_files import Recording, open_recording
 
 __all__ = [
     "DISTRIBUTION",
