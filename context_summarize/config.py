@@ -126,8 +126,7 @@ class Config:
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
     action_tools: Annotated[
-        Mapping[str, ToolKind] | None,
-        f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
+        Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
     """What your own tools do, by name, such as `{deploy: command}`; none = their arguments tell it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"

@@ -9,7 +9,7 @@ import click
 from context_summarize.cli.cache import cache_group
 from context_summarize.cli.prompts import prompts_group
 from context_summarize.cli.recordings import inspect_command, replay_command
-from context_summarize.replay import DISTRIBUTION
+from context_summarize.replay.page import DISTRIBUTION
 
 __all__ = ["main"]
 

@@ -30,20 +30,10 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import (
-    Check,
-    Compaction,
-    Inspection,
-    Recording,
-    ReplayResult,
-    check_page,
-    figures,
-    inspect_rows,
-    open_recording,
-    replay,
-    row_text,
-    write_page,
-)
+from context_summarize.replay.page import check_page, write_page
+from context_summarize.replay.player import replay
+from context_summarize.replay.recordings import Inspection, Recording, inspect_rows, open_recording
+from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
 from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import counted

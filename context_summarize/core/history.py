@@ -212,9 +212,7 @@ class History:
 
     def hash_of_row(self, row: int) -> str:
         """The hash of one rendered row, whose group may still be open."""
-        return group_hash(
-            render_group(self.rows, Group(row, row + 1, True, False), number=1, segment_tokens=None)
-        ).hex()
+        return group_hash(self.render(Group(row, row + 1, True, False))).hex()
 
     def find_group(self, number: int, hash_: str) -> int | None:
         """The rendered group of this hash, the nearest to this number; None without one."""

@@ -15,7 +15,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.forms import spelled, values_in
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
-from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, row_text
+from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
 from context_summarize.transcript.rows import counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
@@ -117,7 +117,7 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     left_out = max(0, len(result.compactions) - _COMPACTIONS)
     if left_out:
         section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
-    numbered = zip(message_numbers(result.rows), result.rows, strict=True)
+    numbered = zip(result.numbers, result.rows, strict=True)
     messages = [clean(row_text(row)) for number, row in numbered if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
@@ -128,11 +128,7 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 
 
 def _compaction(
-    number: int,
-    line: Compaction,
-    before: Sequence[JsonRow],
-    messages: Sequence[str],
-    clean: Callable[[str], str],
+    number: int, line: Compaction, before: Sequence[JsonRow], messages: Sequence[str], clean: Callable[[str], str]
 ) -> Element:
     """One compaction: its figures, and the rows that the module shows since then; `before`: those until then."""
     where = f"message {line.message:,}" if line.message else f"row {line.row:,}"

@@ -9,19 +9,18 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from amplifier_core.message_models import Message
-
 from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
+from context_summarize.messages.view_rows import refusal
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
 from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import measure
+from context_summarize.tokens.measure import Count, measure
 
 
 async def replay(
@@ -48,7 +47,6 @@ async def replay(
         TemplateError: the prompt set of the settings is incomplete.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
-    numbers = message_numbers(rows)
     window = await Windows(config).of(provider) if token_budget is None else None
     result = ReplayResult(
         provider=name,
@@ -56,9 +54,10 @@ async def replay(
         window=window.context if window else None,
         redact=config.redact,
         rows=copy_json(list(rows)),
+        numbers=message_numbers(rows),
     )
-    audit = _Audit(result, numbers, TokenCounter().count)
-    session = _Session({name: provider}, result, numbers)
+    audit = _Audit(result, TokenCounter().count)
+    session = _Session({name: provider}, result)
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
     await manager.prepare()
@@ -90,11 +89,10 @@ _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason"
 class _Session:
     """The part of a coordinator that the manager uses: the providers by name, and hooks that receive its events."""
 
-    def __init__(self, providers: dict[str, Any], result: ReplayResult, numbers: Sequence[int | None]) -> None:
+    def __init__(self, providers: dict[str, Any], result: ReplayResult) -> None:
         self.hooks = self
         self._providers = providers
         self._result = result
-        self._numbers = numbers
         self._reason = ""
         self._made: list[dict[str, Any]] = []
         """Compactions of the request that is being made."""
@@ -116,7 +114,7 @@ class _Session:
         for data in self._made:
             made = Compaction(
                 row=row,
-                message=self._numbers[row - 1],
+                message=self._result.numbers[row - 1],
                 before_tokens=data["tokens"] + data["tokens_saved"],
                 after_tokens=data["tokens"],
                 made_rows=ours,
@@ -130,17 +128,10 @@ class _Session:
 
 
 class _Audit:
-    """Measures and checks what a manager hands out, and writes it into the result. It reads only rows.
+    """Measures and checks what a manager hands out, and writes it into the result. It reads only rows."""
 
-    Args:
-        result: holds the rows that are fed.
-        numbers: the message number of each of them; None for a row without one.
-        count: tokens of a text.
-    """
-
-    def __init__(self, result: ReplayResult, numbers: Sequence[int | None], count: Callable[[str], int]) -> None:
+    def __init__(self, result: ReplayResult, count: Count) -> None:
         self._result = result
-        self._numbers = numbers
         self._count = count
         self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
@@ -155,7 +146,7 @@ class _Audit:
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
         """Check the view that was requested before row `number`, counted from 1 over all rows."""
-        result, where = self._result, f"the request before {named(self._numbers, number)}"
+        result, where = self._result, f"the request before {named(self._result.numbers, number)}"
         same = equal_prefix(result.last_view, rows)
         result.stable_rows += same
         result.compared_rows += len(result.last_view)
@@ -163,7 +154,7 @@ class _Audit:
         invalid = [
             f"{where}, view row {at}: {problem}"
             for at, row in enumerate(rows[same:], same)
-            if (problem := _refused(row)) is not None
+            if (problem := refusal(row)) is not None
         ]
         self._valid.note(invalid, len(rows))
         problems = [] if invalid else broken_pairs(rows)
@@ -182,16 +173,9 @@ class _Audit:
         fed = self._result.rows
         self._result.history_tokens = self._grown[-1]
         pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
-        changed = [f"{named(self._numbers, at)} is not what was added" for at, (added, held) in pairs if added != held]
+        changed = [
+            f"{named(self._result.numbers, at)} is not what was added" for at, (added, held) in pairs if added != held
+        ]
         if len(kept) != len(fed):
             changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")
         self._kept.note(changed, len(fed))
-
-
-def _refused(row: JsonRow) -> str | None:
-    """Why the host's own message model refuses a row; None if it accepts it."""
-    try:
-        Message(**row)
-    except (ValueError, TypeError) as error:
-        return " ".join(str(error).split())
-    return None

@@ -13,17 +13,8 @@ from context_summarize.messages.text import content_text
 from context_summarize.transcript.rows import call_line, counted
 
 _FIGURES = (
-    "provider",
-    "window",
-    "budget",
-    "history_tokens",
-    "largest_view",
-    "stable_share",
-    "provider_calls",
-    "failed_summaries",
-    "provider_input_tokens",
-    "provider_output_tokens",
-    "seconds",
+    "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
+    "provider_input_tokens provider_output_tokens seconds"
 )
 
 
@@ -103,6 +94,8 @@ class ReplayResult:
     """The setting of that name: what a page removes from its texts."""
     rows: list[JsonRow] = field(default_factory=list)
     """What was fed."""
+    numbers: list[int | None] = field(default_factory=list)
+    """The message number of each of these rows; None for a row without one."""
     history_tokens: int = 0
     requests: list[RequestSize] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
@@ -155,7 +148,7 @@ class ReplayResult:
 
     def as_data(self) -> dict[str, Any]:
         """What `--json` prints: every figure, compaction and check, but no row."""
-        data = {name: getattr(self, name) for name in _FIGURES}
+        data = {name: getattr(self, name) for name in _FIGURES.split()}
         data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
         made = [asdict(line) for line in self.compactions]
         data["compactions"] = [{key: value for key, value in line.items() if key != "made_rows"} for line in made]

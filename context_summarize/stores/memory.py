@@ -88,13 +88,7 @@ _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
 
-def summary_text(summary: Summary) -> str:
-    """One summary as ASCII text; `summary_of` returns an equal one."""
-    # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
-    return json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
-
-
-def summary_of(text: str | bytes) -> Summary | None:
+def _summary_of(text: str | bytes) -> Summary | None:
     """The summary that was written; None for a text that is damaged, cut off, too long, or of other fields."""
     try:
         fields: Any = json.loads(text) if len(text) <= _MOST else {}
@@ -103,12 +97,7 @@ def summary_of(text: str | bytes) -> Summary | None:
         return None
 
 
-def record_text(record: JsonRow) -> str:
-    """One record as ASCII text, compressed: each holds a row of notes, and the address of every summary."""
-    return b64encode(zlib.compress(json.dumps(record, separators=(",", ":")).encode())).decode()
-
-
-def record_of(text: str | bytes) -> JsonRow | None:
+def _record_of(text: str | bytes) -> JsonRow | None:
     """The record that was written; None for a text that is damaged, cut off or too long."""
     reader = zlib.decompressobj()
     try:
@@ -124,20 +113,23 @@ class TextStore(ABC):
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
-        return await self._find("summary", keys, summary_of)
+        return await self._find("summary", keys, _summary_of)
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         _refuse_fallback(summary)
-        await self._write("summary", summary.key, summary_text(summary))
+        # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
+        text = json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
+        await self._write("summary", summary.key, text)
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
         """The stored records among those of these hashes."""
-        return await self._find("record", hashes, record_of)
+        return await self._find("record", hashes, _record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keep one record; an earlier one of the same hash is replaced."""
-        await self._write("record", hash_, record_text(record))
+        """Keep one record, compressed: each holds a row of notes, and the address of every summary."""
+        text = zlib.compress(json.dumps(record, separators=(",", ":")).encode())
+        await self._write("record", hash_, b64encode(text).decode())
 
     async def _find(self, kind: str, keys: Sequence[str], entry_of: Callable[[str | bytes], T | None]) -> dict[str, T]:
         texts: dict[str, str | bytes] = {}
