@@ -230,8 +230,8 @@ SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 def _nearest(key: str) -> str | None:
     """The setting that a misspelt key means; None for a key of somebody else."""
     key = key.lower()
-    slips = (name for name in SETTINGS if name.startswith(f"{key}_") or _is_slip(key, name))
-    return next(iter(difflib.get_close_matches(key, SETTINGS, n=1, cutoff=_NEAR)), None) or next(slips, None)
+    slips = [name for name in SETTINGS if name.startswith(f"{key}_") or _is_slip(key, name)]
+    return next(iter([*difflib.get_close_matches(key, SETTINGS, n=1, cutoff=_NEAR), *slips]), None)
 
 
 def _is_slip(key: str, name: str) -> bool:

@@ -161,12 +161,9 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
-        every = (
-            "every summary failed"
-            if result.no_summary_made
-            else f"{counted(result.failed_summaries, 'summary', 'summaries')} failed"
-        )
-        calls += f"; {every}, fallback summaries replace them"
+        some = counted(result.failed_summaries, "summary", "summaries")
+        failed = "every summary" if result.no_summary_made else some
+        calls += f"; {failed} failed, fallback summaries replace them"
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),

@@ -28,7 +28,7 @@ class SummaryStore(Protocol):
         """The stored summaries among `keys`."""
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary; an entry of the same key is replaced."""
+        """Keep one summary; an entry of the same key is replaced. Raises `ValueError` if it is a fallback summary."""
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
         """The stored records among those of these hashes."""
@@ -41,28 +41,24 @@ class SummaryStore(Protocol):
 
 
 class MemoryStore:
-    """A store in memory, bounded in bytes: the least recently used entries go first."""
+    """A `SummaryStore` in memory, bounded in bytes: the least recently used entries go first."""
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._summaries: LRUCache[str, Summary] = LRUCache(max_bytes, getsizeof=_bytes)
         self._records: LRUCache[str, JsonRow] = LRUCache(max_bytes // 8, getsizeof=_bytes)
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`."""
         return {key: summary for key in keys if (summary := self._summaries.get(key)) is not None}
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         _refuse_fallback(summary)
         with suppress(ValueError):  # larger than the store
             self._summaries[summary.key] = summary
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
-        """The stored records among those of these hashes."""
         return {hash_: record for hash_ in hashes if (record := self._records.get(hash_)) is not None}
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keep one record."""
         with suppress(ValueError):
             self._records[hash_] = record
 
@@ -109,21 +105,18 @@ def _record_of(text: str | bytes) -> JsonRow | None:
 
 
 class TextStore(ABC):
-    """A store of summaries over one that reads and writes text. An entry that cannot be read counts as missing."""
+    """A `SummaryStore` over one that reads and writes text. An entry that cannot be read counts as missing."""
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`."""
         return await self._find("summary", keys, _summary_of)
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         _refuse_fallback(summary)
         # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
         text = json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
         await self._write("summary", summary.key, text)
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
-        """The stored records among those of these hashes."""
         return await self._find("record", hashes, _record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
