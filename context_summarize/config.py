@@ -181,8 +181,6 @@ class Config:
             del given["compact_threshold"]  # a bundle writes null over the threshold that another module was given
         return cls(**given)
 
-    # --- what is derived --------------------------------------------------------------------------------------------
-
     @cached_property
     def threshold_share(self) -> float:
         """Share of the budget at which a compaction is made."""
@@ -222,9 +220,6 @@ class Config:
 
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
-
-
-# --- what is wrong ----------------------------------------------------------------------------------------------------
 
 
 def _nearest(key: str) -> str | None:

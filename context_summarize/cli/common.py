@@ -24,9 +24,6 @@ _LINE = 400
 """Characters of a warning that are shown."""
 
 
-# --- options ----------------------------------------------------------------------------------------------------------
-
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
@@ -49,9 +46,6 @@ def read_config(given: Sequence[str]) -> Config:
         except (ValueError, RecursionError):
             settings[key] = text
     return Config.from_mapping(settings)
-
-
-# --- errors and warnings ----------------------------------------------------------------------------------------------
 
 
 def plain(text: str) -> str:
@@ -99,9 +93,6 @@ def replaying(total: int) -> Iterator[Callable[[int], None]]:
     with Progress(console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("Replaying", total=total)
         yield lambda done: bar.update(task, completed=done)
-
-
-# --- results ----------------------------------------------------------------------------------------------------------
 
 
 class _Terminal(Console):

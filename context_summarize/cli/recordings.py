@@ -138,9 +138,6 @@ async def _played(
         return await replay(rows, provider, name=name, config=config, token_budget=budget, progress=progress)
 
 
-# --- the provider ---------------------------------------------------------------------------------------------------
-
-
 @asynccontextmanager
 async def _provider(
     config: Config, provider: str | None, window: int | None, max_output: int | None
@@ -187,9 +184,6 @@ async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
     return next(iter(mounted.items()))
 
 
-# --- what it prints ---------------------------------------------------------------------------------------------------
-
-
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
     through = f"requests of at most {result.budget:,} tokens"
@@ -227,9 +221,6 @@ def _verdict(check: Check) -> tuple[str, str, str]:
     unit = check.unit.removesuffix("s") if check.checked == 1 else check.unit
     count = f"ok  {check.checked:,}" if check.ok else f"FAILED  {check.broken:,} of {check.checked:,}"
     return check.name, f"{count} {unit}", check.meaning
-
-
-# --- inspect ----------------------------------------------------------------------------------------------------------
 
 
 @click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=_SESSION_HELP)

@@ -89,8 +89,6 @@ class History:
             if group.user:
                 self.users.append(len(self.rendered) - 1)
 
-    # --- groups -----------------------------------------------------------------------------------------------------
-
     def opens_with_user(self) -> bool:
         """True if the first row that is neither system nor developer is a user message."""
         return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
@@ -163,8 +161,6 @@ class History:
             before, start = self.rendered_rows[ordinal], self.rendered_group(ordinal).start
         return before + sum(self.rows[at].rendered for at in range(start, row + 1))
 
-    # --- sizes ------------------------------------------------------------------------------------------------------
-
     def count_row(self, index: int, count: Count) -> int:
         """Tokens of a row; it is counted once."""
         if self.tokens[index] < 0:
@@ -180,8 +176,6 @@ class History:
             if total > LONG:
                 break
         return total
-
-    # --- hashes -----------------------------------------------------------------------------------------------------
 
     def backlog(self) -> int:
         """Characters of the rows whose groups have not been hashed, about."""

@@ -115,9 +115,6 @@ def _countable(block: Any) -> Iterator[str | Mapping[str, Any]]:
         yield block_text(block)
 
 
-# --- images -----------------------------------------------------------------------------------------------------------
-
-
 def is_image(block: Any) -> bool:
     """True for an image block in any of the shapes."""
     return block_type(block) in ("image", "image_url", "input_image")

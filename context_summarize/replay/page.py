@@ -107,9 +107,6 @@ def _header(result: ReplayResult, title: str, clean: Callable[[str], str]) -> It
     yield listed
 
 
-# --- compactions ------------------------------------------------------------------------------------------------------
-
-
 def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     section = element("section", element("h2", "Compactions"), element("p", _ABOUT_VALUES))
     if not result.compactions:

@@ -124,9 +124,6 @@ class _Session:
         self._made = []
 
 
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
 class _Audit:
     """Measures and checks what a manager hands out, and writes it into the result. It reads only rows."""
 

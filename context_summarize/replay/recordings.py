@@ -140,8 +140,6 @@ def _message(value: Any, where: str) -> JsonRow:
         raise CommandError(f"{where} is not a message: {error}{hint}") from None
 
 
-# --- what a recording holds -------------------------------------------------------------------------------------------
-
 Line: TypeAlias = dict[str, object]
 """A line of a table, by its columns."""
 _LARGEST = 5

@@ -175,9 +175,6 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     ]
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------
-
-
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
     """The number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
     rendered = [analyse(row).rendered for row in rows]

@@ -75,8 +75,6 @@ def _bytes(entry: Summary | JsonRow) -> int:
     return 2 * len(repr(entry))  # a rough figure is enough to bound the memory
 
 
-# --- entries as text --------------------------------------------------------------------------------------------------
-
 _MOST = 4_000_000
 """Characters of one entry as JSON, about as much as memory keeps; a longer one counts as missing."""
 _BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
