@@ -40,9 +40,6 @@ def copied(thing: T, *parts: str) -> T:
     return other
 
 
-# --- waiting, and foreign work --------------------------------------------------------------------------------------
-
-
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait at most half a second for their end, because foreign code may ignore a cancellation."""
     for task in tasks:

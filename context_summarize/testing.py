@@ -96,20 +96,15 @@ class ScriptedProvider:
         self.options.append(kwargs)
         answer = self._script.pop(0) if self._script else self._then
         try:
-            if self._gate is not None:
-                await self._gate.wait()
-            else:
-                await asyncio.sleep(0)
+            await (self._gate.wait() if self._gate else asyncio.sleep(0))
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
         if isinstance(answer, Exception):
             raise answer
-        if callable(answer):
-            made = answer(request)
-            said = await made if inspect.isawaitable(made) else made
-        else:
-            said = answer
+        said = answer(request) if callable(answer) else answer
+        if inspect.isawaitable(said):
+            said = await said
         return text_response(said, request) if isinstance(said, str) else said
 
 

@@ -1,4 +1,4 @@
-"""The command `context-summarize`, for work outside a session. Each subcommand has its own file."""
+"""The command `context-summarize`, for work outside a session. A file has the commands for one kind of thing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import sys
 import click
 
 from context_summarize.cli.cache import cache_group
-from context_summarize.cli.inspect import inspect_command
 from context_summarize.cli.prompts import prompts_group
-from context_summarize.cli.replay import replay_command
-from context_summarize.replay import DISTRIBUTION
+from context_summarize.cli.recordings import inspect_command, replay_command
+from context_summarize.replay.page import DISTRIBUTION
 
 __all__ = ["main"]
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any
 
 import click
 from rich.filesize import decimal
@@ -14,8 +14,6 @@ from rich.filesize import decimal
 from context_summarize.cli.common import facts, guarded, json_option, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rows import counted
-
-T = TypeVar("T")
 
 cache_option = click.option(
     "--cache",
@@ -69,7 +67,7 @@ def clear_command(cache: str | None) -> None:
     sentence(f"Removed {counted(removed, 'entry', 'entries')}.")
 
 
-async def _closing(store: SqliteStore, work: Awaitable[T]) -> T:
+async def _closing(store: SqliteStore, work: Awaitable[Any]) -> Any:
     try:
         return await work
     finally:

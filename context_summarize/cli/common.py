@@ -17,34 +17,14 @@ from rich.text import Text
 
 from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
-from context_summarize.replay import Recording, open_recording
 
 _WIDTH = 100
 """Most terminal columns that a sentence uses."""
 _LINE = 400
 """Characters of a warning that are shown."""
-SESSION_HELP = (
-    "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
-    "stored, or the beginning of one; or - for standard input."
-)
-
-
-# --- options ----------------------------------------------------------------------------------------------------------
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-
-
-def opened(session: str) -> Recording:
-    """The recording that the argument names; a line that is left out of it is named on stderr.
-
-    Raises:
-        CommandError: there is none, or it holds no session.
-    """
-    recording = open_recording(session)
-    if recording.cut is not None:
-        told(f"note: {recording.cut} is cut off and left out; is the file still being written?", "yellow")
-    return recording
 
 
 def read_config(given: Sequence[str]) -> Config:
@@ -68,19 +48,6 @@ def read_config(given: Sequence[str]) -> Config:
     return Config.from_mapping(settings)
 
 
-# --- errors and warnings ----------------------------------------------------------------------------------------------
-
-
-class _Refused(click.ClickException):
-    """The command cannot do what was asked; the text says why."""
-
-    exit_code = 2
-
-    def format_message(self) -> str:
-        """The message without what would control the terminal: it may hold a file's name or a provider's words."""
-        return plain(self.message)
-
-
 def plain(text: str) -> str:
     """The text without control characters: recorded text must not control the reader's terminal."""
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
@@ -99,7 +66,8 @@ def guarded() -> Iterator[None]:
     try:
         yield
     except ContextSummarizeError as error:
-        raise _Refused(str(error)) from error
+        click.echo(f"Error: {plain(str(error))}", err=True)  # it may hold a file's name or a provider's words
+        click.get_current_context().exit(2)
     except KeyboardInterrupt:
         told("Interrupted.", "red")
         click.get_current_context().exit(130)
@@ -110,13 +78,11 @@ def guarded() -> Iterator[None]:
 class _Warnings(logging.Handler):
     """Prints warnings, one line each, and one of a kind: a provider that is down causes one for every summary."""
 
-    def __init__(self, level: int) -> None:
-        super().__init__(level)
-        self._seen: set[str] = set()
+    seen: frozenset[str] = frozenset()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.msg not in self._seen:
-            self._seen.add(record.msg)
+        if record.msg not in self.seen:
+            self.seen |= {record.msg}
             told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
 
 
@@ -127,9 +93,6 @@ def replaying(total: int) -> Iterator[Callable[[int], None]]:
     with Progress(console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("Replaying", total=total)
         yield lambda done: bar.update(task, completed=done)
-
-
-# --- results ----------------------------------------------------------------------------------------------------------
 
 
 class _Terminal(Console):

@@ -88,8 +88,6 @@ class Draft:
         self.has_notes = True
         """False where the row of notes had to go."""
 
-    # --- its size ---------------------------------------------------------------------------------------------------
-
     def size(self) -> int:
         """Tokens of the view, system prompt aside."""
         size = self._size(self.view)
@@ -145,8 +143,6 @@ class Draft:
         """The nodes whose texts are not known."""
         return tuple(node for node in self.view.nodes if self._known_size(node) is None)
 
-    # --- summarising ------------------------------------------------------------------------------------------------
-
     def summarise(self, keep_recent: int, goal: int) -> None:
         """Summarise the oldest segments until the view takes no more than `goal` tokens.
 
@@ -197,8 +193,6 @@ class Draft:
             row = max(row, history.row_after(frontier, len(history) - self._given.limits.keep_recent))
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
-
-    # --- shortening -------------------------------------------------------------------------------------------------
 
     def shorten_results(self, keep_recent: int, longest: int | None) -> None:
         """Shorten tool results above `longest` tokens, those of the newest `keep_recent` rows aside."""

@@ -101,8 +101,6 @@ def _single(index: int, row: Row) -> Group:
     return Group(index, index + 1, row.rendered, row.user)
 
 
-# --- rendered rows ----------------------------------------------------------------------------------------------------
-
 LARGE_SEGMENTS = 10
 """A row that is longer than so many segments is cut to that length."""
 _MARGIN = 64_000

@@ -89,8 +89,6 @@ class History:
             if group.user:
                 self.users.append(len(self.rendered) - 1)
 
-    # --- groups -----------------------------------------------------------------------------------------------------
-
     def opens_with_user(self) -> bool:
         """True if the first row that is neither system nor developer is a user message."""
         return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
@@ -163,8 +161,6 @@ class History:
             before, start = self.rendered_rows[ordinal], self.rendered_group(ordinal).start
         return before + sum(self.rows[at].rendered for at in range(start, row + 1))
 
-    # --- sizes ------------------------------------------------------------------------------------------------------
-
     def count_row(self, index: int, count: Count) -> int:
         """Tokens of a row; it is counted once."""
         if self.tokens[index] < 0:
@@ -180,8 +176,6 @@ class History:
             if total > LONG:
                 break
         return total
-
-    # --- hashes -----------------------------------------------------------------------------------------------------
 
     def backlog(self) -> int:
         """Characters of the rows whose groups have not been hashed, about."""
@@ -212,9 +206,7 @@ class History:
 
     def hash_of_row(self, row: int) -> str:
         """The hash of one rendered row, whose group may still be open."""
-        return group_hash(
-            render_group(self.rows, Group(row, row + 1, True, False), number=1, segment_tokens=None)
-        ).hex()
+        return group_hash(self.render(Group(row, row + 1, True, False))).hex()
 
     def find_group(self, number: int, hash_: str) -> int | None:
         """The rendered group of this hash, the nearest to this number; None without one."""

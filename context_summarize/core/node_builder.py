@@ -74,8 +74,6 @@ class NodeBuilder:
         self.begun = object()
         """Another one each time that cutting begins anew: nodes of an earlier cutting do not tile with later ones."""
 
-    # --- segments ---------------------------------------------------------------------------------------------------
-
     def start(self, segment_tokens: int, summary_tokens: int, first_group: int) -> None:
         """Cut from this rendered group on with these sizes."""
         self.segment_sizes, self.first_group = (segment_tokens, summary_tokens), first_group
@@ -124,8 +122,6 @@ class NodeBuilder:
         if ahead.begun is self.begun:
             vars(self).update(vars(ahead))
 
-    # --- nodes ------------------------------------------------------------------------------------------------------
-
     def remainder(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
         """The node of a segment that ends before it is full; None if a summary would not be smaller than its rows."""
         if self.segment_sizes is None or end_group <= first_group:
@@ -145,8 +141,6 @@ class NodeBuilder:
         if self.segment_sizes is None:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
         return merge_node(children, self._merge_hash, self.segment_sizes[1])
-
-    # --- rows behind them -------------------------------------------------------------------------------------------
 
     def source(self, node: Node) -> tuple[RenderedRow, ...]:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""

@@ -74,8 +74,6 @@ class ShownGroups:
         self._closed = {start: shown for start, shown in closed.items() if start >= row}
         self._short = {at: entry for at, entry in short.items() if at[0] >= row}
 
-    # --- groups -----------------------------------------------------------------------------------------------------
-
     def from_row(self, row: int) -> list[Group]:
         """All groups that start at or after this history row, the open one included."""
         history = self.history
@@ -133,8 +131,6 @@ class ShownGroups:
         """True for a system row that the host's own prompt replaces."""
         row = self.history.rows[index]
         return self.hides_system and row.role == "system" and not (is_hook(row.raw) or is_instruction(row.raw))
-
-    # --- as a view shows them ---------------------------------------------------------------------------------------
 
     def entries(self, group: Group, view: ViewState) -> Sequence[Entry]:
         """The rows of a group in a view: some shortened, those before a compaction without continuation ids."""

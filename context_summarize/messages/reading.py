@@ -187,9 +187,6 @@ def rough_size(value: Any) -> int:
     return 100 + sum(map(rough_size, value)) if isinstance(value, list | tuple) else 10
 
 
-# --- rows that go to a provider ---------------------------------------------------------------------------------------
-
-
 def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
     """Whether the first row that is neither system nor developer is a user message; None when there is none.
 

@@ -62,8 +62,6 @@ def equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
     return next((at for at, (old, new) in pairs if old != new), min(len(earlier), len(later)))
 
 
-# --- values as JSON has them ------------------------------------------------------------------------------------------
-
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).encode
 
 

@@ -115,9 +115,6 @@ def _countable(block: Any) -> Iterator[str | Mapping[str, Any]]:
         yield block_text(block)
 
 
-# --- images -----------------------------------------------------------------------------------------------------------
-
-
 def is_image(block: Any) -> bool:
     """True for an image block in any of the shapes."""
     return block_type(block) in ("image", "image_url", "input_image")
@@ -139,22 +136,21 @@ def image_url(block: Mapping[str, Any]) -> str:
     return url if isinstance(url, str) else ""
 
 
-def is_remote(url: str) -> bool:
-    """True for an address that a provider can fetch."""
-    return url.startswith(("http://", "https://"))
-
-
-def base64_of(url: str) -> tuple[str, str] | None:
-    """(media type, base64) of a data URL; None for any other, and for one that holds none."""
+def image_source(block: Mapping[str, Any]) -> JsonRow | None:
+    """The image of a block as hosts hold it, an address that a provider can fetch or base64; None for any other."""
+    url = image_url(block)
+    if url.startswith(("http://", "https://")):
+        return {"type": "url", "url": url}
     head, _, body = url.partition(",")
     kind, *parameters = head[5:].split(";")
-    return (kind or "image", body) if body and head[:5].lower() == "data:" and "base64" in parameters else None
+    if body and head[:5].lower() == "data:" and "base64" in parameters:
+        return {"type": "base64", "media_type": kind or "image", "data": body}
+    return None
 
 
 def image_note(block: Mapping[str, Any]) -> str:
     """The line that stands for an image in a transcript: its address, or its type and size."""
-    url = image_url(block)
-    if is_remote(url):
-        return f"[image: {url}]"
-    media_type, data = base64_of(url) or ("image", url)
-    return f"[image: {media_type}, {len(data) * 3 // 4:,} bytes]"
+    source = image_source(block) or {"media_type": "image", "data": image_url(block)}
+    if "url" in source:
+        return f"[image: {source['url']}]"
+    return f"[image: {source['media_type']}, {len(source['data']) * 3 // 4:,} bytes]"

@@ -7,26 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amplifier_core.message_models import Message
-from pydantic import ValidationError
 
-from context_summarize.messages.reading import (
-    arguments_of,
-    block_type,
-    id_of,
-    is_call,
-    is_result,
-    result_block_id,
-)
+from context_summarize.messages.reading import arguments_of, block_type, id_of, is_call, is_result, result_block_id
 from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow, Row, compact_json, copy_json
-from context_summarize.messages.text import (
-    base64_of,
-    block_text,
-    content_text,
-    image_url,
-    is_image,
-    is_remote,
-    result_value,
-)
+from context_summarize.messages.text import block_text, content_text, image_source, is_image, result_value
 from context_summarize.messages.timing import TIME
 
 _PUBLIC = "amplifier_public_"
@@ -60,7 +44,7 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
         named = ((entry, id_of(entry.get("id"))) for entry in entries if isinstance(entry, dict))
         shown = [{**copy_json(entry), "id": id_} for entry, id_ in named if id_]
         out |= {"tool_calls": shown} if shown else {}
-    return out if _passes(out) else _mended(out, row)
+    return _mended(out, row) if refusal(out) else out
 
 
 def _marks(raw: JsonRow) -> JsonRow:
@@ -112,11 +96,8 @@ def _block(block: Any) -> JsonRow:
     if block_type(block) in _HOST_TYPES or (block_type(block) == "image" and isinstance(block.get("source"), dict)):
         copied: JsonRow = copy_json(block)
         return copied
-    url = image_url(block) if is_image(block) else ""
-    if is_remote(url):
-        return {"type": "image", "source": {"type": "url", "url": url}}
-    if inside := base64_of(url):
-        return {"type": "image", "source": {"type": "base64", "media_type": inside[0], "data": inside[1]}}
+    if is_image(block) and (source := image_source(block)):
+        return {"type": "image", "source": source}
     return {"type": "text", "text": block_text(block)}
 
 
@@ -130,22 +111,23 @@ def _mended(out: JsonRow, row: Row) -> JsonRow:
     return safe
 
 
-def _passes(row: JsonRow) -> bool:
+def refusal(row: JsonRow) -> str | None:
+    """Why the host's own message model refuses a row; None if it accepts it."""
     try:
         Message(**row)
-    except (ValidationError, TypeError):
-        return False
-    return True
+    except (ValueError, TypeError) as error:
+        return " ".join(str(error).split())
+    return None
 
 
 def _mended_block(block: JsonRow, role: str) -> JsonRow:
     """One block as the host's models accept it, as text when nothing else works. Ids, signatures and results stay."""
-    if _passes({"role": role, "content": [block]}):
+    if not refusal({"role": role, "content": [block]}):
         return block
     kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
     if not isinstance(kept.get("signature", ""), str):
         del kept["signature"]
-    return kept if _passes({"role": role, "content": [kept]}) else {"type": "text", "text": block_text(block)}
+    return {"type": "text", "text": block_text(block)} if refusal({"role": role, "content": [kept]}) else kept
 
 
 def synthetic_result(call: Call) -> JsonRow:

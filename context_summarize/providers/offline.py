@@ -70,5 +70,4 @@ class OfflineProvider:
 
 
 def _said(message: Message) -> str:
-    content = message.content
-    return content if isinstance(content, str) else content_text([block.model_dump() for block in content])
+    return content_text(message.model_dump()["content"])

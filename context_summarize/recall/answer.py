@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
 
 from context_summarize.core.frames import NAME
 from context_summarize.core.groups import answered_calls
 from context_summarize.core.history import History
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
-from context_summarize.recall.index import Found
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
 from context_summarize.transcript.rows import RenderedRow, render_rows, without_calls
@@ -31,6 +31,9 @@ _QUESTION, _NOTED, _NUMBERS = 400, 300, 12
 """Most characters of a question and of the call that a result names, and most further matches that are named."""
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
 _RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(?:-|–|—|to|\.\.)\s*#?(\d{1,9}))?\s*")
+
+Found: TypeAlias = tuple[int, int, int]
+"""The number of a row that answers, and where the part to show starts and ends in its text."""
 
 
 @dataclass(frozen=True, slots=True)

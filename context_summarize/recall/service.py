@@ -1,21 +1,62 @@
-"""`RecallService`: answers a session's queries; its index follows the history in threads beside the event loop."""
+"""`RecallService`: answers a session's queries; its index of passages is SQLite's full-text search, in memory."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+import unicodedata
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
+
+import regex
 
 from context_summarize.core.history import History
 from context_summarize.errors import RecallError
-from context_summarize.recall.answer import Answers, RecallAnswer, RecallQuery, Rows
-from context_summarize.recall.index import Found, PassageIndex
+from context_summarize.recall.answer import Answers, Found, RecallAnswer, RecallQuery, Rows
 from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
+
+_PASSAGE = 170
+"""Characters at which a passage ends with its sentence. Several short ones answer more questions than few long ones."""
+_END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
+_MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
+_WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
+"""A word as FTS5 cuts it."""
+_CHARACTER = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff])")
+"""Of a script that sets no blanks between words, or sets them by other rules: each counts as a word."""
+_STOP_LIST = """
+a about after again all also am an and any are as at be been before being between both but by can could did do does
+doing during each for from had has have he her here him his how i if in into is it its just like many me more most much
+my no not of on only or other our out over please said same say she should show so some such tell than that the their
+them then there these they this those to too under until up us very was we were what when where which while who whom
+whose why will with would you your
+"""
+_STOP_WORDS = frozenset(_STOP_LIST.split())
+"""Words of a question that do not say what it is about, although few messages may hold them."""
+_POSTINGS = 5_000
+"""Passages looked at for one question: the rarest words come first, and common ones that do not fit are left out."""
+_PASSAGES, _ROWS = 400, 300
+"""What is weighed, and what is ranked at most."""
+_SHARE = 2.0
+"""How much more a passage counts that holds all of the question's words."""
+_LONG_ROW = 0.4
+"""How much a long row must be better: by chance one of its many passages holds some of the words."""
+_BESIDE, _AROUND = 0.4, 0.2
+"""Share that a row gets of its better neighbour's score, since an answer stands beside its question; and of each of
+four neighbours' where it has one passage, as in a chat."""
+_SEEN = 0.5
+"""Factor of a row that the view still shows: the model has it before its eyes."""
+_WIDE = 4
+"""Best rows whose passage is shown with its neighbours."""
 
 
 class RecallService:
@@ -98,3 +139,116 @@ class RecallService:
         if self._lock.acquire(blocking=False):
             self._forget()
             self._lock.release()
+
+
+class PassageIndex:
+    """The passages of rows, in their order, for one thread at a time; raises sqlite3.Error without FTS5."""
+
+    def __init__(self) -> None:
+        self._added = 0
+        self._rows, self._starts, self._ends = array("q"), array("q"), array("q")
+        """Of each passage the number of its row, and where it stands in the row's text."""
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        try:
+            tokens = "porter unicode61 remove_diacritics 2"
+            self._connection.execute(f"CREATE VIRTUAL TABLE passages USING fts5(text, content='', tokenize='{tokens}')")
+        except sqlite3.Error:
+            self._connection.close()
+            raise
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Add the texts of the next rows; an empty text is a row without passages."""
+        for text in texts:
+            self._added += 1
+            for start, end in passages(text):
+                self._rows.append(self._added)
+                self._starts.append(start)
+                self._ends.append(end)
+                passage = (len(self._rows), _comparable(text[start:end]))
+                self._connection.execute("INSERT INTO passages(rowid, text) VALUES (?, ?)", passage)
+        self._connection.commit()
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._connection.close()
+
+    def rank(self, question: str, until: int, summarised: int) -> list[Found]:
+        """Rows up to number `until` that answer, best first; those after `summarised`, unless it is 0, count less."""
+        best: dict[int, int] = {}
+        own: dict[int, float] = {}
+        for score, passage in sorted(self._scores(question, until), reverse=True):
+            row = self._rows[passage - 1]
+            if best.setdefault(row, passage) == passage:
+                own[row] = score / (1 + _LONG_ROW * math.log(len(self._passages(row))))
+        rows: dict[int, float] = {}
+        for row in {at for found in own for at in (found - 1, found, found + 1) if at <= until}:
+            short = len(self._passages(row)) == 1
+            if short or row in own:
+                rows[row] = own.get(row, 0.0) + _BESIDE * max(own.get(row - 1, 0.0), own.get(row + 1, 0.0))
+                rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
+                rows[row] *= _SEEN if row > summarised > 0 else 1.0
+        order = sorted(rows, key=lambda row: (-rows[row], -row))[:_ROWS]
+        return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
+
+    def _scores(self, question: str, until: int) -> list[tuple[float, int]]:
+        """(score, passage) of the best: BM25, and more for a larger share of the words."""
+        held: Counter[int] = Counter()
+        phrases: list[str] = []
+        left, first = _POSTINGS, 1
+        for phrase, found in sorted(self._terms(question).items(), key=lambda term: len(term[1])):
+            if found and (len(found) <= left or not phrases):
+                phrases.append(phrase)
+                left -= len(found)
+                first = found[-1] if left < 0 else first
+                held.update(found)
+        if not phrases:
+            return []
+        query = "SELECT rowid, rank FROM passages(?) WHERE rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
+        given = (" OR ".join(phrases), first, bisect_left(self._rows, until + 1), _PASSAGES)
+        scored = self._connection.execute(query, given)
+        return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
+
+    def _terms(self, question: str) -> dict[str, list[int]]:
+        """The question's words, or their beginnings, and pairs of them, each with the passages that hold it."""
+        words = _WORD.findall(_comparable(question))
+        words = [word for word in words if word not in _STOP_WORDS] or words
+        of_word = {word: self._with(f'"{word}"') for word in words}
+        terms = {f'"{word}"': found for word, found in of_word.items() if found}
+        terms |= {f'"{word}"*': self._with(f'"{word}"*') for word, found in of_word.items() if not found}
+        for one, other in pairwise(words):
+            if max(len(of_word[one]), len(of_word[other])) <= _POSTINGS:
+                terms[f'"{one} {other}"'] = self._with(f'"{one} {other}"')
+        return terms
+
+    def _with(self, phrase: str) -> list[int]:
+        """The newest passages that hold this phrase of FTS5's language, one more than `_POSTINGS` at most."""
+        query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [passage for (passage,) in self._connection.execute(query, (phrase, _POSTINGS + 1))]
+
+    def _passages(self, row: int) -> range:
+        return range(bisect_left(self._rows, row) + 1, bisect_left(self._rows, row + 1) + 1)
+
+    def _span(self, row: int, best: int | None, wide: bool) -> tuple[int, int]:
+        """Where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
+        known = self._passages(row)
+        best, more = best or known.start, int(wide)
+        return self._starts[max(best - more, known.start) - 1], self._ends[min(best + more, known.stop - 1) - 1]
+
+
+def passages(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each passage of a few sentences, in order; together they are the whole text."""
+    start = 0
+    while start < len(text):
+        if sentence := _END.search(text, start + _PASSAGE, start + 2 * _PASSAGE):
+            end = sentence.end()
+        elif (end := len(text)) - start > 2 * _PASSAGE:
+            marks = list(_MARK.finditer(text, start + _PASSAGE // 2, start + _PASSAGE))
+            end = marks[-1].end() if marks else start + _PASSAGE
+        yield start, end
+        start = end
+
+
+def _comparable(text: str) -> str:
+    """The text for FTS5: one case, compatible characters as one, no lone surrogates."""
+    text = unicodedata.normalize("NFKC", text.casefold()).encode("utf-8", "replace").decode().replace("\0", " ")
+    return _CHARACTER.sub(r" \1 ", text)

@@ -89,11 +89,9 @@ class ContextTool:
     async def _do(self, action: str, keep: str | None = None, messages: str | None = None) -> str:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
-            stand = (
-                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.fallbacks} by code"
-            )
-            stand += f"; {counted(told.compactions, 'compaction')} so far."
-            lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
+            shown = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages"
+            made = f"{told.fallbacks} of them fallbacks; {counted(told.compactions, 'compaction')} so far."
+            lines = [await self._use(), f"{shown}, {made}" if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
         if action == "compact":

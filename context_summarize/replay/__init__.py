@@ -1,24 +1,8 @@
 """Recorded sessions: reads, plays, checks and inspects them, and shows a replay as a page."""
 
-from context_summarize.replay.inspection import Inspection, inspect_rows
-from context_summarize.replay.page import DISTRIBUTION, check_page, render_page, write_page
+from context_summarize.replay.page import check_page, render_page
 from context_summarize.replay.player import replay
-from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
-from context_summarize.replay.session_files import Recording, open_recording
+from context_summarize.replay.recordings import open_recording
+from context_summarize.replay.result import ReplayResult, row_text
 
-__all__ = [
-    "DISTRIBUTION",
-    "Check",
-    "Compaction",
-    "Inspection",
-    "Recording",
-    "ReplayResult",
-    "check_page",
-    "figures",
-    "inspect_rows",
-    "open_recording",
-    "render_page",
-    "replay",
-    "row_text",
-    "write_page",
-]
+__all__ = ["ReplayResult", "check_page", "open_recording", "render_page", "replay", "row_text"]

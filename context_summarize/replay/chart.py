@@ -118,8 +118,6 @@ def _text(x: float, y: float, words: str, **attributes: str) -> Element:
     return element("text", words, x=f"{x:.0f}", y=f"{y:.0f}", **attributes)
 
 
-# --- markup -----------------------------------------------------------------------------------------------------------
-
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """What no document may hold: control characters and lone surrogates."""
 

@@ -13,20 +13,22 @@ from xml.etree.ElementTree import Element, tostring
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.forms import spelled, values_in
-from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
-from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, row_text
-from context_summarize.transcript.rows import RenderedRow, counted
+from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
+from context_summarize.transcript.rows import counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _COMPACTIONS = 300
 """The newest so many are shown, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
 """Characters of a text, and values of a list, that the page holds; it says how much is left out."""
+_ABOUT_SIZES = (
+    "Between two compactions a request only grows at its end. A compaction replaces its older part with summaries."
+)
 _ABOUT_VALUES = (
     "An exact value is a path, address, id or amount that code finds in the messages themselves. A merged summary is "
-    "measured against all messages behind it. What no row of the request holds is still in the history, where "
+    "measured against all messages behind it. What neither a summary nor the notes hold is still in the history, where "
     "recall finds it."
 )
 
@@ -84,7 +86,9 @@ def render_page(result: ReplayResult, title: str) -> str:
         element("title", f"{clean(title)} – replay"),
         element("style", style),
     )
-    body = element("main", *_header(result, title, clean), _sizes(result), _compactions(result, clean))
+    drawn = element("div", chart(result), class_="wide")
+    sizes = element("section", element("h2", "Size of each request"), element("p", _ABOUT_SIZES), drawn)
+    body = element("main", *_header(result, title, clean), sizes, _compactions(result, clean))
     page = element("html", head, element("body", body), lang="en")
     return f"<!doctype html>\n{tostring(page, encoding='unicode', method='html')}\n"
 
@@ -103,17 +107,6 @@ def _header(result: ReplayResult, title: str, clean: Callable[[str], str]) -> It
     yield listed
 
 
-def _sizes(result: ReplayResult) -> Element:
-    told = (
-        "Between two compactions a request only grows at its end. A compaction replaces its older part with summaries."
-    )
-    drawn = element("div", chart(result), class_="wide")
-    return element("section", element("h2", "Size of each request"), element("p", told), drawn)
-
-
-# --- compactions ------------------------------------------------------------------------------------------------------
-
-
 def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     section = element("section", element("h2", "Compactions"), element("p", _ABOUT_VALUES))
     if not result.compactions:
@@ -121,8 +114,8 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     left_out = max(0, len(result.compactions) - _COMPACTIONS)
     if left_out:
         section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
-    rows = zip(message_numbers(result.rows), result.rows, strict=True)
-    messages = [RenderedRow(number, row["role"], None, clean(row_text(row))) for number, row in rows if number]
+    numbered = zip(result.numbers, result.rows, strict=True)
+    messages = [clean(row_text(row)) for number, row in numbered if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
         if number > left_out:
@@ -132,11 +125,7 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 
 
 def _compaction(
-    number: int,
-    line: Compaction,
-    before: Sequence[JsonRow],
-    messages: Sequence[RenderedRow],
-    clean: Callable[[str], str],
+    number: int, line: Compaction, before: Sequence[JsonRow], messages: Sequence[str], clean: Callable[[str], str]
 ) -> Element:
     """One compaction: its figures, and the rows that the module shows since then; `before`: those until then."""
     where = f"message {line.message:,}" if line.message else f"row {line.row:,}"
@@ -166,13 +155,10 @@ def _compaction(
     return opened
 
 
-def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
+def _summary(row: JsonRow, text: str, others: str, messages: Sequence[str]) -> Element:
     """One summary with the values of its messages; `others`: the texts of the other rows that code or a model made."""
     first, last = row["metadata"]["messages"]
-    readings = Readings.fresh({}, ())
-    readings.read(messages[first - 1 : last])
-    values = readings.values(first)
-    here, there = ({*map(spelled, values_in(one))} for one in (text, others))
+    values, here, there = (_exact(one) for one in ("\n".join(messages[first - 1 : last]), text, others))
     kept = [value for value in values if value in here]
     elsewhere = [value for value in values if value not in here and value in there]
     lost = [value for value in values if value not in here and value not in there]
@@ -189,6 +175,11 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
             element("span", f"keeps {share}"),
         ],
     )
+
+
+def _exact(text: str) -> dict[str, None]:
+    """The values of a text, each once, in their order."""
+    return dict.fromkeys(map(spelled, values_in(text)))
 
 
 def _opened(name: str, *inside: Element, told: Sequence[Element] = ()) -> Element:

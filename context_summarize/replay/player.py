@@ -6,21 +6,21 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
-
-from amplifier_core.message_models import Message
 
 from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
+from context_summarize.messages.view_rows import refusal
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
 from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import measure
+from context_summarize.tokens.measure import Count, measure
 
 
 async def replay(
@@ -47,10 +47,17 @@ async def replay(
         TemplateError: the prompt set of the settings is incomplete.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
-    numbers = message_numbers(rows)
-    result = await _blank(rows, provider, name, config, token_budget)
-    audit = _Audit(result, numbers, TokenCounter().count)
-    session = _Session({name: provider}, result, numbers)
+    window = await Windows(config).of(provider) if token_budget is None else None
+    result = ReplayResult(
+        provider=name,
+        budget=await request_budget(config, token_budget, provider),
+        window=window.context if window else None,
+        redact=config.redact,
+        rows=copy_json(list(rows)),
+        numbers=message_numbers(rows),
+    )
+    audit = _Audit(result, TokenCounter().count)
+    session = _Session({name: provider}, result)
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
     await manager.prepare()
@@ -75,21 +82,6 @@ async def replay(
     return result
 
 
-async def _blank(
-    rows: Sequence[JsonRow], provider: Any, name: str, config: Config, token_budget: int | None
-) -> ReplayResult:
-    """The result before the first row."""
-    window = await Windows(config).of(provider) if token_budget is None else None
-    budget = await request_budget(config, token_budget, provider)
-    return ReplayResult(
-        provider=name,
-        budget=budget,
-        window=window.context if window else None,
-        redact=config.redact,
-        rows=copy_json(list(rows)),
-    )
-
-
 _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason")
 """What a compaction's events tell of it, under the same names."""
 
@@ -97,17 +89,13 @@ _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason"
 class _Session:
     """The part of a coordinator that the manager uses: the providers by name, and hooks that receive its events."""
 
-    def __init__(self, providers: dict[str, Any], result: ReplayResult, numbers: Sequence[int | None]) -> None:
+    def __init__(self, providers: dict[str, Any], result: ReplayResult) -> None:
+        self.hooks = self
         self._providers = providers
         self._result = result
-        self._numbers = numbers
         self._reason = ""
         self._made: list[dict[str, Any]] = []
         """Compactions of the request that is being made."""
-
-    @property
-    def hooks(self) -> _Session:
-        return self
 
     def get(self, mount_point: str) -> Any:
         return self._providers if mount_point == "providers" else None
@@ -124,33 +112,28 @@ class _Session:
         """The request before this row, counted from 1, was answered with this view."""
         ours = tuple(shown for shown in view if (shown.get("metadata") or {}).get("source") == SOURCE)
         for data in self._made:
-            before, number = data["tokens"] + data["tokens_saved"], self._numbers[row - 1]
-            figures = {name: data[name] for name in _FIGURES}
             made = Compaction(
-                row=row, message=number, before_tokens=before, after_tokens=data["tokens"], made_rows=ours, **figures
+                row=row,
+                message=self._result.numbers[row - 1],
+                before_tokens=data["tokens"] + data["tokens_saved"],
+                after_tokens=data["tokens"],
+                made_rows=ours,
+                **{name: data[name] for name in _FIGURES},
             )
             self._result.compactions.append(made)
         self._made = []
 
 
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
 class _Audit:
-    """Measures and checks what a manager hands out, and writes it into the result. It reads only rows.
+    """Measures and checks what a manager hands out, and writes it into the result. It reads only rows."""
 
-    Args:
-        result: holds the rows that are fed.
-        numbers: the message number of each of them; None for a row without one.
-        count: tokens of a text.
-    """
-
-    def __init__(self, result: ReplayResult, numbers: Sequence[int | None], count: Callable[[str], int]) -> None:
+    def __init__(self, result: ReplayResult, count: Count) -> None:
         self._result = result
-        self._numbers = numbers
         self._count = count
         self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
+        self._grown = [0, *accumulate(measure(row, count) for row in result.rows)]
+        """Tokens of so many rows from the start."""
         self._kept = Check("History intact", "rows", "every row is kept as it was added")
         self._paired = Check("Pairs intact", "views", "each call is followed by its results")
         self._opened = Check("User first", "views", "the conversation opens with a user")
@@ -160,7 +143,7 @@ class _Audit:
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
         """Check the view that was requested before row `number`, counted from 1 over all rows."""
-        result, where = self._result, f"the request before {named(self._numbers, number)}"
+        result, where = self._result, f"the request before {named(self._result.numbers, number)}"
         same = equal_prefix(result.last_view, rows)
         result.stable_rows += same
         result.compared_rows += len(result.last_view)
@@ -168,7 +151,7 @@ class _Audit:
         invalid = [
             f"{where}, view row {at}: {problem}"
             for at, row in enumerate(rows[same:], same)
-            if (problem := _refused(row)) is not None
+            if (problem := refusal(row)) is not None
         ]
         self._valid.note(invalid, len(rows))
         problems = [] if invalid else broken_pairs(rows)
@@ -179,33 +162,17 @@ class _Audit:
         tokens = sum(self._sizes)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
-        result.requests.append(RequestSize(number, tokens, self._grown(number - 1)))
+        result.requests.append(RequestSize(number, tokens, self._grown[number - 1]))
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:
         """Compare the rows that were fed with the rows that the manager holds, which carry a time."""
         fed = self._result.rows
-        self._result.history_tokens = self._grown(len(fed))
+        self._result.history_tokens = self._grown[-1]
         pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
-        changed = [f"{named(self._numbers, at)} is not what was added" for at, (added, held) in pairs if added != held]
+        changed = [
+            f"{named(self._result.numbers, at)} is not what was added" for at, (added, held) in pairs if added != held
+        ]
         if len(kept) != len(fed):
             changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")
         self._kept.note(changed, len(fed))
-
-    def _grown(self, rows: int) -> int:
-        """Tokens of so many rows from the start, at least as many as at the last time."""
-        result = self._result
-        known = result.requests[-1] if result.requests else None
-        start = known.row - 1 if known else 0
-        return (known.history_tokens if known else 0) + sum(
-            measure(row, self._count) for row in result.rows[start:rows]
-        )
-
-
-def _refused(row: JsonRow) -> str | None:
-    """Why the host's own message model refuses a row; None if it accepts it."""
-    try:
-        Message(**row)
-    except (ValueError, TypeError) as error:
-        return " ".join(str(error).split())
-    return None

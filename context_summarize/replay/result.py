@@ -13,17 +13,8 @@ from context_summarize.messages.text import content_text
 from context_summarize.transcript.rows import call_line, counted
 
 _FIGURES = (
-    "provider",
-    "window",
-    "budget",
-    "history_tokens",
-    "largest_view",
-    "stable_share",
-    "provider_calls",
-    "failed_summaries",
-    "provider_input_tokens",
-    "provider_output_tokens",
-    "seconds",
+    "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
+    "provider_input_tokens provider_output_tokens seconds"
 )
 
 
@@ -103,6 +94,8 @@ class ReplayResult:
     """The setting of that name: what a page removes from its texts."""
     rows: list[JsonRow] = field(default_factory=list)
     """What was fed."""
+    numbers: list[int | None] = field(default_factory=list)
+    """The message number of each of these rows; None for a row without one."""
     history_tokens: int = 0
     requests: list[RequestSize] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
@@ -155,7 +148,7 @@ class ReplayResult:
 
     def as_data(self) -> dict[str, Any]:
         """What `--json` prints: every figure, compaction and check, but no row."""
-        data = {name: getattr(self, name) for name in _FIGURES}
+        data = {name: getattr(self, name) for name in _FIGURES.split()}
         data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
         made = [asdict(line) for line in self.compactions]
         data["compactions"] = [{key: value for key, value in line.items() if key != "made_rows"} for line in made]
@@ -168,12 +161,9 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
-        every = (
-            "every summary failed"
-            if result.no_summary_made
-            else f"{counted(result.failed_summaries, 'summary', 'summaries')} failed"
-        )
-        calls += f"; {every}, fallback summaries replace them"
+        some = counted(result.failed_summaries, "summary", "summaries")
+        failed = "every summary" if result.no_summary_made else some
+        calls += f"; {failed} failed, fallback summaries replace them"
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
@@ -183,9 +173,6 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
     ]
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:

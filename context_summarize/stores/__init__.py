@@ -1,9 +1,14 @@
-"""Where summaries are kept: memory, a file, a server, memory over either."""
+"""Where summaries are kept: memory, a file, a server, memory over either; and which one the setting `cache` names."""
 
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from context_summarize.errors import ConfigError
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore, SummaryStore
-from context_summarize.stores.open import open_file, open_store, session_store
-from context_summarize.stores.shared import SharedStore
+from context_summarize.stores.shared import SharedStore, shown
 from context_summarize.stores.sqlite import SqliteStore
 
 __all__ = [
@@ -16,3 +21,54 @@ __all__ = [
     "open_store",
     "session_store",
 ]
+
+_ENDINGS = (".db", ".sqlite", ".sqlite3")
+
+
+def open_store(cache: str | None) -> SummaryStore:
+    """The store that a `cache` setting names; its first use opens it.
+
+    Args:
+        cache: `memory`, a file, or an address such as `redis://…`; None = a file in the user's Amplifier folder.
+
+    Raises:
+        ConfigError: it is none of these, or an address that cannot be used.
+    """
+    if cache == "memory":
+        return MemoryStore()
+    if cache is not None and "://" in cache:
+        shared = SharedStore(cache)
+        return LayeredStore(MemoryStore(), shared, name=shared.name)
+    file = open_file(cache)
+    return LayeredStore(MemoryStore(), file, name=str(file.path))
+
+
+def session_store(cache: str | None, given: SummaryStore | None) -> SummaryStore:
+    """The store of a manager that `mount()` has not made: the one given, or what `cache` names, or memory.
+
+    Memory stands before a store of the host's own: one that hangs holds nobody up.
+    """
+    if given is None:
+        return open_store(cache) if cache else MemoryStore()
+    if type(given) in (MemoryStore, LayeredStore):  # a subclass may do what a store of the host's does
+        return given
+    return LayeredStore(MemoryStore(), given, name=type(given).__name__)
+
+
+def open_file(cache: str | None) -> SqliteStore:
+    """The store in the file that a `cache` setting names.
+
+    Raises:
+        ConfigError: it names no file.
+    """
+    # Beside `cache/` in the user's folder, which `amplifier update --force` and `amplifier reset` clear.
+    home = os.environ.get("AMPLIFIER_HOME") or "~/.amplifier"
+    name = f"{home}/context-summarize/summaries.db" if cache is None else cache
+    if name == "memory" or "://" in name:
+        raise ConfigError(f"cache: {shown(name)} is not a file, and only a file can be shown or cleared; name one")
+    if not ("/" in name or os.sep in name or name.endswith(_ENDINGS)):
+        raise ConfigError(
+            f"cache: {name!r} is not a file; write a path with a folder, as in ./name, or one that ends in "
+            f"{', '.join(_ENDINGS)}; without a file, a session takes memory or an address (redis://…)"
+        )
+    return SqliteStore(Path(os.path.expanduser(name)))  # noqa: PTH111 - it does not raise where no home is known

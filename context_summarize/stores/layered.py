@@ -23,7 +23,7 @@ _RETRY_SECONDS = 30.0
 
 
 class LayeredStore:
-    """Reads from memory first, then from the persistent store; writes to both.
+    """A `SummaryStore` that reads from memory first, then from the persistent store, and writes to both.
 
     When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and memory
     serves alone for 30 s. Once it works again, what it has missed is written. `name`, for the log, holds no secret.
@@ -55,7 +55,6 @@ class LayeredStore:
         return found | (await self._ask("read", read) or {}) if missing else found
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
-        """The stored records among those of these hashes."""
         found = await self._memory.get_records(hashes)
         missing = [hash_ for hash_ in hashes if hash_ not in found]
 
@@ -65,12 +64,10 @@ class LayeredStore:
         return found | (await self._ask("read", read) or {}) if missing else found
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         await self._memory.put(summary)
         await self._write(("summary", summary.key), lambda: self._persistent.put(summary))
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keep one record."""
         await self._memory.put_record(hash_, record)
         await self._write(("record", hash_), lambda: self._persistent.put_record(hash_, record))
 

@@ -1,15 +1,24 @@
-"""What every store of summaries does, and the simplest one: summaries and records in this process alone."""
+"""What every store of summaries does; the simplest one, in memory; and what those share that keep entries as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import json
+import zlib
+from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from cachetools import LRUCache
+from pydantic import TypeAdapter
 
+from context_summarize.background import in_thread
 from context_summarize.core.nodes import Summary
 from context_summarize.messages.rows import JsonRow
+
+T = TypeVar("T")
 
 
 class SummaryStore(Protocol):
@@ -19,7 +28,7 @@ class SummaryStore(Protocol):
         """The stored summaries among `keys`."""
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary; an entry of the same key is replaced."""
+        """Keep one summary; an entry of the same key is replaced. Raises `ValueError` if it is a fallback summary."""
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
         """The stored records among those of these hashes."""
@@ -32,29 +41,24 @@ class SummaryStore(Protocol):
 
 
 class MemoryStore:
-    """A store in memory, bounded in bytes: the least recently used entries go first."""
+    """A `SummaryStore` in memory, bounded in bytes: the least recently used entries go first."""
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._summaries: LRUCache[str, Summary] = LRUCache(max_bytes, getsizeof=_bytes)
         self._records: LRUCache[str, JsonRow] = LRUCache(max_bytes // 8, getsizeof=_bytes)
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`."""
         return {key: summary for key in keys if (summary := self._summaries.get(key)) is not None}
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary. Raises `ValueError` if it is a fallback summary."""
-        if summary.fallback:
-            raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
+        _refuse_fallback(summary)
         with suppress(ValueError):  # larger than the store
             self._summaries[summary.key] = summary
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
-        """The stored records among those of these hashes."""
         return {hash_: record for hash_ in hashes if (record := self._records.get(hash_)) is not None}
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keep one record."""
         with suppress(ValueError):
             self._records[hash_] = record
 
@@ -62,5 +66,74 @@ class MemoryStore:
         """Nothing is open."""
 
 
+def _refuse_fallback(summary: Summary) -> None:
+    if summary.fallback:
+        raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
+
+
 def _bytes(entry: Summary | JsonRow) -> int:
     return 2 * len(repr(entry))  # a rough figure is enough to bound the memory
+
+
+_MOST = 4_000_000
+"""Characters of one entry as JSON, about as much as memory keeps; a longer one counts as missing."""
+_BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
+_SUMMARY = TypeAdapter(Summary)
+_FIELDS = {field.name for field in dataclasses.fields(Summary)}
+
+
+def _summary_of(text: str | bytes) -> Summary | None:
+    """The summary that was written; None for a text that is damaged, cut off, too long, or of other fields."""
+    try:
+        fields: Any = json.loads(text) if len(text) <= _MOST else {}
+        return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _record_of(text: str | bytes) -> JsonRow | None:
+    """The record that was written; None for a text that is damaged, cut off or too long."""
+    reader = zlib.decompressobj()
+    try:
+        data = reader.decompress(b64decode(text), _MOST)  # a few bytes may stand for gigabytes
+        record: JsonRow | None = json.loads(data) if reader.eof else None
+    except (ValueError, TypeError, RecursionError, zlib.error):
+        return None
+    return record
+
+
+class TextStore(ABC):
+    """A `SummaryStore` over one that reads and writes text. An entry that cannot be read counts as missing."""
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        return await self._find("summary", keys, _summary_of)
+
+    async def put(self, summary: Summary) -> None:
+        _refuse_fallback(summary)
+        # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
+        text = json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
+        await self._write("summary", summary.key, text)
+
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        return await self._find("record", hashes, _record_of)
+
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
+        """Keep one record, compressed: each holds a row of notes, and the address of every summary."""
+        text = zlib.compress(json.dumps(record, separators=(",", ":")).encode())
+        await self._write("record", hash_, b64encode(text).decode())
+
+    async def _find(self, kind: str, keys: Sequence[str], entry_of: Callable[[str | bytes], T | None]) -> dict[str, T]:
+        texts: dict[str, str | bytes] = {}
+        wanted = list(dict.fromkeys(keys))
+        for first in range(0, len(wanted), _BATCH):
+            texts |= await self._read(kind, wanted[first : first + _BATCH])
+        entries = await in_thread(sum(map(len, texts.values())), lambda: list(map(entry_of, texts.values())))
+        return {key: entry for key, entry in zip(texts, entries, strict=True) if entry is not None}
+
+    @abstractmethod
+    async def _read(self, name: str, keys: Sequence[str]) -> Mapping[str, str | bytes]:
+        """The texts of one kind among at most 500 keys."""
+
+    @abstractmethod
+    async def _write(self, name: str, key: str, text: str) -> None:
+        """Keep one text; an earlier one of the same kind and key is replaced."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from context_summarize.errors import ConfigError, StoreUnavailable
-from context_summarize.stores.text_store import TextStore
+from context_summarize.stores.memory import TextStore
 
 if TYPE_CHECKING:
     from key_value.aio.stores.base import BaseStore

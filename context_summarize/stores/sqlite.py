@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from context_summarize.errors import StoreUnavailable
-from context_summarize.stores.text_store import TextStore
+from context_summarize.stores.memory import TextStore
 
 T = TypeVar("T")
 

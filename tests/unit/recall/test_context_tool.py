@@ -18,7 +18,7 @@ class Offers:
     """Capabilities that answer from a table and record their calls."""
 
     def __init__(self, **answers: Any) -> None:
-        statistics = SimpleNamespace(view_tokens=20_000, budget=40_000, summaries=0, fallbacks=0, compactions=0)
+        statistics = SimpleNamespace(view_tokens=20_000, budget=40_000, summaries=0, fallbacks=0, compactions=2)
         self.answers = {"statistics": statistics, **answers}
         self.asked: list[tuple[str, tuple[Any, ...]]] = []
 
@@ -86,6 +86,15 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_asked(given_input, 
 
     assert says in await refused(offers, given_input)
     assert offers.asked == []
+
+
+async def test_summaries_by_code_that_a_provider_wrote_are_no_fallbacks():
+    """The offline provider's, of which none is a fallback: the tool names what is counted."""
+    offers = Offers(preview=SimpleNamespace(messages=()))
+    offers.answers["statistics"].summaries = 3
+    assert "3 summaries stand for older messages, 0 of them fallbacks; 2 compactions so far." in await said(
+        offers, action="status"
+    )
 
 
 # --- in a session -----------------------------------------------------------------------------------------------------

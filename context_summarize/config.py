@@ -1,11 +1,15 @@
-"""`Config`: every setting, checked once, when it is made from the mapping that the host hands to `mount()`."""
+"""`Config`: every setting, checked once, when it is made from the mapping that the host hands to `mount()`.
+
+All that is wrong is told in one message: values that cannot be, and values that contradict each other.
+"""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -14,10 +18,15 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
-from context_summarize.config.checking import contradictions, in_one_message, nearest, wrong_values
 from context_summarize.errors import ConfigError
 
 logger = logging.getLogger(__name__)
+
+DEFAULT_BUDGET = 200_000
+"""Tokens, where neither the request, the provider nor a setting names a budget."""
+_NEAR = 0.85
+"""Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
+below."""
 
 ToolKind = Literal["write", "edit", "delete", "command", "none"]
 """What a tool does; `none` leaves nothing to be told, as reading and searching do."""
@@ -60,11 +69,14 @@ def _checked(cls: _Class) -> _Class:
         try:
             made(self, **values)
         except ValidationError as error:
-            wrong = wrong_values(error, given, SETTINGS)
+            wrong = _wrong_values(error, given)
             made(self, **{name: value for name, value in values.items() if name not in wrong})
-        found = [text for names, text in contradictions(self, given, profile) if names.isdisjoint(wrong)]
-        if found or wrong:
-            raise ConfigError(in_one_message([*wrong.values(), *found]))
+        found = [text for names, text in _contradictions(self, given, profile) if names.isdisjoint(wrong)]
+        problems = [*wrong.values(), *found]
+        if len(problems) > 1:
+            raise ConfigError("\n- ".join([f"{len(problems)} settings are wrong:", *problems]))
+        if problems:
+            raise ConfigError(problems[0])
 
     cls.__init__ = init  # type: ignore[misc]
     return cls
@@ -114,8 +126,7 @@ class Config:
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the notes, out of `summary_share`; beyond a budget of 16,000 they grow with its root."""
     action_tools: Annotated[
-        Mapping[str, ToolKind] | None,
-        f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
+        Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
     """What your own tools do, by name, such as `{deploy: command}`; none = their arguments tell it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
@@ -157,11 +168,10 @@ class Config:
         Raises:
             ConfigError: misspelt keys, wrong values, and values that contradict each other, all in one text.
         """
-        if config is None:
-            return cls()
+        config = {} if config is None else config
         if not isinstance(config, Mapping):
             raise ConfigError(f"config must be a mapping of settings, got {type(config).__name__}")
-        given = {key: value for key, value in config.items() if nearest(str(key), SETTINGS)}
+        given = {key: value for key, value in config.items() if _nearest(str(key))}
         if unknown := [str(key) for key in config if key not in given]:
             logger.warning(
                 "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
@@ -170,8 +180,6 @@ class Config:
         if given.get("compact_threshold", 0) is None:
             del given["compact_threshold"]  # a bundle writes null over the threshold that another module was given
         return cls(**given)
-
-    # --- what is derived --------------------------------------------------------------------------------------------
 
     @cached_property
     def threshold_share(self) -> float:
@@ -212,3 +220,70 @@ class Config:
 
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
+
+
+def _nearest(key: str) -> str | None:
+    """The setting that a misspelt key means; None for a key of somebody else."""
+    key = key.lower()
+    slips = [name for name in SETTINGS if name.startswith(f"{key}_") or _is_slip(key, name)]
+    return next(iter([*difflib.get_close_matches(key, SETTINGS, n=1, cutoff=_NEAR), *slips]), None)
+
+
+def _is_slip(key: str, name: str) -> bool:
+    """True if one letter is wrong or two are swapped: too much for the likeness of short names."""
+    wrong = [pair for pair in zip(key, name, strict=False) if pair[0] != pair[1]]
+    is_swap = len(wrong) == 2 and wrong[0] == wrong[1][::-1]
+    return len(key) == len(name) and (len(wrong) == 1 or is_swap)
+
+
+def _wrong_values(error: ValidationError, given: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with each setting that pydantic refuses: name → one sentence with value and remedy."""
+    found: dict[str, str] = {}
+    for item in error.errors(include_url=False):
+        name = str(item["loc"][0])
+        if name in found:  # each type of a union is told by itself
+            continue
+        if name in SETTINGS:
+            says = next(text for text in SETTINGS[name].metadata if isinstance(text, str))
+            value = given[name]
+            found[name] = f"{name} {says.format(value) if value is not None else says.replace('{!r}', 'none')}"
+        else:
+            meant = _nearest(name)
+            remedy = f"did you mean {meant!r}?" if meant else f"known settings: {', '.join(sorted(SETTINGS))}"
+            found[name] = f"unknown setting {name!r}; {remedy}"
+    return found
+
+
+def _contradictions(
+    config: Config, given: Mapping[str, Any], profile: Mapping[str, Any]
+) -> Iterator[tuple[set[str], str]]:
+    """Settings that cannot hold together: their names, and one sentence with their values and a remedy.
+
+    Args:
+        given: the settings that the session names; the others are the profile's, or defaults.
+        profile: the settings of the profile.
+    """
+
+    def shown(name: str) -> str:
+        of = "" if name in given else f" (of profile {config.profile!r})" if name in profile else " (the default)"
+        value = getattr(config, name)
+        return f"{name} {list(value) if isinstance(value, tuple) else value!r}{of}"
+
+    for name in ("summary_provider", "summary_model"):
+        if config.summary_model_role and getattr(config, name):
+            text = f"{shown('summary_model_role')} and {shown(name)} both say who writes the summaries; leave one out"
+            yield {"summary_model_role", name}, text
+    window, tokens = config.max_tokens, config.threshold_tokens
+    due_at = min(config.threshold_share * (window or math.inf), tokens or math.inf)
+    if (config.segment_tokens or 0) > due_at:
+        at = f"the {int(due_at):,} tokens at which a compaction is due"
+        names = [name for name in ("compact_threshold", "max_tokens") if getattr(config, name)]
+        of = ", ".join(map(shown, names))
+        text = f"{shown('segment_tokens')} is above {at} ({of}); leave it out to derive it"
+        yield {"segment_tokens", *names}, text
+    if window and config.compact_threshold == tokens and tokens > window:
+        text = f"{shown('compact_threshold')} is above {shown('max_tokens')}; a share such as 0.65 fits any budget"
+        yield {"compact_threshold", "max_tokens"}, text
+    if config.safety_margin > (window or DEFAULT_BUDGET):
+        limit = shown("max_tokens") if window else f"a window of {DEFAULT_BUDGET:,} tokens (the default)"
+        yield {"safety_margin", "max_tokens"}, f"{shown('safety_margin')} is above {limit}; leave it out for 1000"

@@ -1,17 +1,23 @@
-"""Finds and reads recorded sessions: JSONL of messages in a file, in Amplifier's folder, or from standard input."""
+"""Recorded sessions: finds and reads JSONL of messages, and inspects it without playing it."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from context_summarize.core.history import History
 from context_summarize.errors import CommandError, MessageError
 from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
+from context_summarize.replay.result import message_numbers, named
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 
 STDIN = "-"
 _TRANSCRIPT = "transcript.jsonl"
@@ -132,3 +138,67 @@ def _message(value: Any, where: str) -> JsonRow:
     except MessageError as error:
         hint = "" if isinstance(value, dict) and "role" in value else f"; {_EXPECTED}"
         raise CommandError(f"{where} is not a message: {error}{hint}") from None
+
+
+Line: TypeAlias = dict[str, object]
+"""A line of a table, by its columns."""
+_LARGEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a recording holds. Sizes are in tokens."""
+
+    rows: int
+    messages: int
+    """Rows that a summariser reads; the other rows belong to the host, such as system rows."""
+    tokens: int
+    unanswered_calls: list[str]
+    """Calls that another message follows before their result, each as `tool in message 7`."""
+    orphan_results: int
+    """Results that answer no call."""
+    roles: list[Line]
+    largest: list[Line]
+    """The messages that take the most tokens."""
+
+
+def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
+    """Read the rows of a recording once. No provider is asked, and nothing is written."""
+    count, history = TokenCounter().count, History()
+    for row in rows:
+        history.add(analyse(row), measure(row, count))
+    groups = [*history.groups, *history.open_groups]
+    numbers = message_numbers(rows)
+    results = sum(len(row.result_ids) for row in history.rows)
+    return Inspection(
+        rows=len(rows),
+        messages=sum(row.rendered for row in history.rows),
+        tokens=sum(history.tokens),
+        unanswered_calls=[
+            f"{call.name or 'a call'} in {named(numbers, at.start + 1)}" for at in groups for call in at.missing
+        ],
+        orphan_results=results - sum(len(group.answers) for group in groups),
+        roles=_roles(history),
+        largest=_largest(history, numbers),
+    )
+
+
+def _roles(history: History) -> list[Line]:
+    """The roles in the order in which they come."""
+    sizes: dict[str, list[int]] = {}
+    for row, size in zip(history.rows, history.tokens, strict=True):
+        sizes.setdefault(row.role, []).append(size)
+    return [{"role": role, "rows": len(found), "tokens": sum(found)} for role, found in sizes.items()]
+
+
+def _largest(history: History, numbers: Sequence[int | None]) -> list[Line]:
+    order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
+    return [
+        {
+            "message": numbers[at] or "",
+            "tokens": history.tokens[at],
+            "role": history.rows[at].role,
+            "tool": str(history.rows[at].raw.get("name") or ""),
+        }
+        for at in order
+    ]

@@ -1,10 +1,11 @@
-"""`context-summarize replay`: runs a recorded session through the module and checks every request."""
+"""`context-summarize replay` and `inspect`: run a recorded session through the module, or say what it holds."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,11 @@ from typing import Any
 import click
 
 from context_summarize.cli.common import (
-    SESSION_HELP,
     echo,
     facts,
     guarded,
     heading,
     json_option,
-    opened,
     plain,
     print_json,
     read_config,
@@ -31,16 +30,10 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import (
-    Check,
-    Compaction,
-    ReplayResult,
-    check_page,
-    figures,
-    replay,
-    row_text,
-    write_page,
-)
+from context_summarize.replay.page import check_page, write_page
+from context_summarize.replay.player import replay
+from context_summarize.replay.recordings import Inspection, Recording, inspect_rows, open_recording
+from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
 from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import counted
@@ -51,6 +44,10 @@ _KERNEL_SECONDS = 0.2
 """If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
+_SESSION_HELP = (
+    "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
+    "stored, or the beginning of one; or - for standard input."
+)
 _CONFIG_HELP = (
     "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
     "as text. `none` means no value."
@@ -71,10 +68,12 @@ _COMPACTIONS = (
     "summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
     "Fallbacks: summaries by code, because the provider gave none. Waited: how long the request waited for summaries."
 )
+_NAMED = 3
+"""Calls without a result that are named."""
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why")
 
 
-@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
+@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=_SESSION_HELP)
 @click.argument("session", metavar="SESSION")
 @click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
 @click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
@@ -104,7 +103,7 @@ def replay_command(
         config = read_config(settings)
         if config.persistence is not None:
             raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
-        recording = opened(session)
+        recording = _opened(session)
         with replaying(len(recording.rows)) as progress:
             result = asyncio.run(_played(recording.rows, config, progress, asked))
         if html is not None:
@@ -120,6 +119,18 @@ def replay_command(
         click.get_current_context().exit(1 if result.failed else NO_SUMMARY)
 
 
+def _opened(session: str) -> Recording:
+    """The recording that the argument names; a line that is left out of it is named on stderr.
+
+    Raises:
+        CommandError: there is none, or it holds no session.
+    """
+    recording = open_recording(session)
+    if recording.cut is not None:
+        told(f"note: {recording.cut} is cut off and left out; is the file still being written?", "yellow")
+    return recording
+
+
 async def _played(
     rows: Sequence[JsonRow], config: Config, progress: Callable[[int], None], asked: Mapping[str, Any]
 ) -> ReplayResult:
@@ -127,60 +138,50 @@ async def _played(
         return await replay(rows, provider, name=name, config=config, token_budget=budget, progress=progress)
 
 
-# --- the provider ---------------------------------------------------------------------------------------------------
-
-
 @asynccontextmanager
 async def _provider(
     config: Config, provider: str | None, window: int | None, max_output: int | None
 ) -> AsyncIterator[tuple[str, Any, int | None]]:
-    """(name, provider, tokens of a request where the provider does not name them); closed at the end.
+    """(name, provider, tokens of a request where the provider does not name them); cleaned up at the end.
 
     Raises:
-        CommandError: see `mounted_provider`.
-    """
-    if provider in (None, OfflineProvider.name):
-        sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        yield OfflineProvider.name, OfflineProvider(TokenCounter().count, **sizes), None
-    else:
-        budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
-        async with mounted_provider(provider) as (name, mounted):
-            yield name, mounted, budget
-
-
-@asynccontextmanager
-async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
-    """(name, provider) of an installed Amplifier provider module, cleaned up at the end.
-
-    Args:
-        name: the module's entry point in the group `amplifier.modules`, such as `provider-openai`.
-
-    Raises:
-        CommandError: the module is not installed, cannot be loaded, or mounts no provider.
+        CommandError: see `_mounted`.
     """
     from amplifier_core.testing import MockCoordinator
 
-    found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
-    if name not in found:
-        known = ", ".join(sorted(entry for entry in found if entry.startswith("provider-"))) or "none"
-        raise CommandError(f"no provider module {name!r} in this Python environment; installed: {known}")
+    if provider in (None, OfflineProvider.name):
+        sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
+        yield OfflineProvider.name, OfflineProvider(TokenCounter().count, **sizes), None
+        return
     coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
     try:
-        try:
-            cleanup = await found[name].load()(coordinator, {})
-        except Exception as error:
-            raise CommandError(f"{name} cannot be mounted: {type(error).__name__}: {error}") from error
-        if callable(cleanup):
-            coordinator.register_cleanup(cleanup)
-        if not (mounted := coordinator.get("providers")):
-            raise CommandError(f"{name} mounted no provider; is its key set in the environment?")
-        yield next(iter(mounted.items()))
+        name, mounted = await _mounted(provider, coordinator)
+        yield name, mounted, Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
     finally:
         await coordinator.cleanup()
         await asyncio.sleep(_KERNEL_SECONDS)
 
 
-# --- what it prints ---------------------------------------------------------------------------------------------------
+async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
+    """(name, provider) of an installed Amplifier provider module, by its entry point, such as `provider-openai`.
+
+    Raises:
+        CommandError: the module is not installed, cannot be loaded, or mounts no provider.
+    """
+    found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
+    if module not in found:
+        known = ", ".join(sorted(name for name in found if name.startswith("provider-"))) or "none"
+        raise CommandError(f"no provider module {module!r} in this Python environment; installed: {known}")
+    try:
+        cleanup = await found[module].load()(coordinator, {})
+    except Exception as error:
+        raise CommandError(f"{module} cannot be mounted: {type(error).__name__}: {error}") from error
+    if callable(cleanup):
+        coordinator.register_cleanup(cleanup)
+    mounted: dict[str, Any] = coordinator.get("providers")
+    if not mounted:
+        raise CommandError(f"{module} mounted no provider; is its key set in the environment?")
+    return next(iter(mounted.items()))
 
 
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
@@ -220,3 +221,42 @@ def _verdict(check: Check) -> tuple[str, str, str]:
     unit = check.unit.removesuffix("s") if check.checked == 1 else check.unit
     count = f"ok  {check.checked:,}" if check.ok else f"FAILED  {check.broken:,} of {check.checked:,}"
     return check.name, f"{count} {unit}", check.meaning
+
+
+@click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=_SESSION_HELP)
+@click.argument("session", metavar="SESSION")
+@json_option
+def inspect_command(session: str, as_json: bool) -> None:
+    """Say what a recording holds, without replaying it: rows, tokens, broken pairs, largest messages.
+
+    --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles and
+    largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
+
+    Exit status: 0, 2 if the session or an option cannot be used, 130 interrupted.
+    """
+    with guarded():
+        recording = _opened(session)
+        found = inspect_rows(recording.rows)
+    if as_json:
+        print_json({"file": recording.name, **asdict(found)})
+        return
+    _print_inspection(recording.name, found)
+
+
+def _print_inspection(name: str, found: Inspection) -> None:
+    messages = counted(found.messages, "message")
+    sentence(f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
+    sentence("No provider was asked, and nothing was written.")
+    if calls := found.unanswered_calls:
+        more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
+        sentence(f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
+    if found.orphan_results:
+        sentence(f"{counted(found.orphan_results, 'result')} without a call.")
+    about = {
+        "roles": "System and developer rows belong to the host and have no message number.",
+        "largest": "The messages that take the most tokens.",
+    }
+    for title, remark in about.items():
+        if rows := getattr(found, title):
+            heading(title.capitalize(), remark)
+            table([*rows[0]], (row.values() for row in rows))
