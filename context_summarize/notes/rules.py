@@ -14,7 +14,7 @@ _LEAST = 4
 """Words from which on a line is looked up within a sentence; a shorter one must be the whole of it."""
 _DECOMPOSED = 256
 """Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
-_INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^”]*+”")
+_INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")
 """What a sentence quotes: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
