@@ -40,7 +40,7 @@ def words_of_the_user(view: list[JsonRow]) -> list[str]:
     return [line for line in lines_of(view)[WORDS] if line.startswith("#") and not re.match(r"#\d+ → #", line)]
 
 
-def rendered(raws: Sequence[JsonRow]) -> list[RenderedRow]:
+def rendered(raws: Sequence[JsonRow]) -> tuple[RenderedRow, ...]:
     """Returns the rows as the notes read them, each behind the number that names it."""
     rows = [analyse(normalise(raw)) for raw in raws]
     grouper = Grouper()
