@@ -130,32 +130,41 @@ class Words:
     # --- what is bound to a sentence ----------------------------------------------------------------------------------
 
     def _unit(self, place: Place) -> list[Place]:
-        """Returns a sentence with those that go on with it, and all that corrects one of them."""
+        """Returns a sentence with those that go on with it, and all that corrects one of them.
+
+        A reply brings no reply of its own: in a row of short messages each would bring all that follow.
+        """
         number, at = place
         message = self.said[self._at[number]].sentences
         before = at - 1 if len(message[at].text) <= _SHORT_SENTENCE else at
         found = dict.fromkeys((number, one) for one in (before, at, at + 1) if one in message)
-        left = [*found]
+        left, replies = [*found], set[Place]()
         while left:
-            new = [one for one in self._corrections(left.pop()) if one not in found]
+            one = left.pop()
+            after = [] if one in replies else self._reply(one)
+            replies.update(after)
+            new = [other for other in (*after, *self._renewal(one)) if other not in found]
             found |= dict.fromkeys(new)
             left += new
         return [*found]
 
-    def _corrections(self, place: Place) -> list[Place]:
-        """Returns the user's next message if it is short, and the newest later sentence with the rarest shared term."""
+    def _reply(self, place: Place) -> list[Place]:
+        """Returns the user's next message if it is short."""
         following = self._at[place[0]] + 1
-        found: list[Place] = []
-        if following < len(self.said):
-            after = self.said[following]
-            if sum(len(told.text) for told in after.sentences.values()) <= SHORT_MESSAGE:
-                found += [(after.number, at) for at in after.sentences]
+        if following == len(self.said):
+            return []
+        after = self.said[following]
+        if sum(len(told.text) for told in after.sentences.values()) > SHORT_MESSAGE:
+            return []
+        return [(after.number, at) for at in after.sentences]
+
+    def _renewal(self, place: Place) -> list[Place]:
+        """Returns the newest later sentence with the rarest shared term."""
         terms = [term for term in self.sentence(place).terms if self._last[term] > place]
         rare = [term for term in terms if self._messages[term] <= _COMMON or _has_digit(term)]
-        if rare:
-            rarest = min(rare, key=lambda term: (self._messages[term], not _has_digit(term), -len(term)))
-            found.append(self._last[rarest])
-        return found
+        if not rare:
+            return []
+        return [self._last[min(rare, key=lambda term: (self._messages[term], not _has_digit(term), -len(term)))]]
 
     def _is_held(self, place: Place) -> bool:
         return place[0] in self._held.whole or self.sentence(place).text in self._held.sentences

@@ -11,7 +11,7 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import Answer, JsonRow, ScriptedProvider
-from tests.support.noted import words_of_the_user
+from tests.support.noted import faults, words_of_the_user
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
 
@@ -80,6 +80,7 @@ def problems(conversation: dict[str, Any], said: list[JsonRow], view: list[JsonR
         if flat(first) in written and flat(second) in by_then and flat(second) not in shown:
             yield f"together: {first} | {second}"
     quoted = flat(words_of_the_user(view))
+    yield from faults(view, said)
     yield from (f"not the user: {one}" for one in conversation["not_user"] if flat(one) in quoted)
 
 

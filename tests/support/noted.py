@@ -29,8 +29,9 @@ def lines_of(view: list[JsonRow]) -> list[list[str]]:
     found: list[list[str]] = [[] for _ in HEADINGS]
     row, at = notes(view), 0
     for line in str(row["content"]).split("\n")[1:-1] if row else []:
-        opened = next((number for number, heading in enumerate(HEADINGS) if line.startswith(heading.strip())), None)
-        at, rest = (at, line.removeprefix("> ")) if opened is None else (opened, line[len(HEADINGS[opened].rstrip()) :])
+        plain = line.removeprefix("> ")  # a quotation that looks like a frame stands behind a sign
+        opened = next((number for number, heading in enumerate(HEADINGS) if plain.startswith(heading.strip())), None)
+        at, rest = (at, plain) if opened is None else (opened, plain[len(HEADINGS[opened].rstrip()) :])
         found[at] += [rest.strip()] if rest.strip() else []
     return found
 
@@ -40,7 +41,7 @@ def words_of_the_user(view: list[JsonRow]) -> list[str]:
     return [line for line in lines_of(view)[WORDS] if line.startswith("#") and not re.match(r"#\d+ → #", line)]
 
 
-def rendered(raws: Sequence[JsonRow]) -> list[RenderedRow]:
+def rendered(raws: Sequence[JsonRow]) -> tuple[RenderedRow, ...]:
     """Returns the rows as the notes read them, each behind the number that names it."""
     rows = [analyse(normalise(raw)) for raw in raws]
     grouper = Grouper()
