@@ -119,10 +119,10 @@ def _said(words: Words, ends: Mapping[int, Quotation]) -> Iterator[str]:
             text += (f" {GAP} " if before >= 0 and not is_next else " ") + sentence.text
             before = at
         end = ends.get(message.number)
-        if text:
-            yield f"#{message.number}{text}"
-        if end is not None:
-            yield f"→ #{end.number} {end.text}" if text else f"#{message.number} → #{end.number} {end.text}"
+        if text or end is not None:
+            yield f"#{message.number}{text or f' {GAP}'}"
+        if end is not None:  # on a line of its own, which no word of the user's can begin
+            yield f"→ #{end.number} {end.text}"
 
 
 # --- calls, and lines that were used ----------------------------------------------------------------------------------

@@ -38,10 +38,10 @@ def lines_of(view: list[JsonRow]) -> list[list[str]]:
 
 def words_of_the_user(view: list[JsonRow]) -> list[str]:
     """Returns the lines of the user's words, without those of the agent's."""
-    return [line for line in lines_of(view)[WORDS] if line.startswith("#") and not re.match(r"#\d+ → #", line)]
+    return [line for line in lines_of(view)[WORDS] if line.startswith("#")]
 
 
-def rendered(raws: Sequence[JsonRow]) -> tuple[RenderedRow, ...]:
+def rendered(raws: Sequence[JsonRow]) -> Sequence[RenderedRow]:
     """Returns the rows as the notes read them, each behind the number that names it."""
     rows = [analyse(normalise(raw)) for raw in raws]
     grouper = Grouper()
@@ -86,14 +86,13 @@ def faults(view: list[JsonRow], raws: Sequence[JsonRow]) -> list[str]:
 def _faults_in_words(lines: Sequence[str], rows: Sequence[RenderedRow]) -> Iterator[str]:
     user = 0
     for line in lines:
-        told = re.fullmatch(r"(?:#(\d+) )?→ #(\d+) (.+)", line)
+        told = re.fullmatch(r"→ #(\d+) (.+)", line)
         said = re.fullmatch(r"#(\d+) (.+)", line)
         if told:
-            user = int(told[1] or user)
-            end = int(told[2])
+            end = int(told[1])
             following = next((row.number for row in rows[user:] if row.own), len(rows) + 1)
             row = rows[end - 1]
-            if not (user < end < following and row.role == "assistant" and holds(row.text, told[3])):
+            if not (user < end < following and row.role == "assistant" and holds(row.text, told[2])):
                 yield line
             elif any(row.role == "assistant" for row in rows[end : following - 1]):
                 yield f"not the end of its turn: {line}"
