@@ -178,8 +178,8 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[str]) -> E
 
 
 def _exact(text: str) -> dict[str, None]:
-    """The values of a text, each once, in their order."""
-    return dict.fromkeys(map(spelled, values_in(text)))
+    """The paths, addresses, ids and amounts of a text, each once, in their order; keys of data are none of them."""
+    return dict.fromkeys(spelled(value) for value in values_in(text) if any(sign in "0123456789./@" for sign in value))
 
 
 def _opened(name: str, *inside: Element, told: Sequence[Element] = ()) -> Element:

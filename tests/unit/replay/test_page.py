@@ -110,9 +110,10 @@ def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) ->
 
 
 def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
-    """What is kept stands in its text."""
+    """What is kept stands in its text; a key of data is no value."""
     numbers = " ".join(f"ORD{at:05d}" for at in range(300))
-    rows = [user("Begin."), call("1", "look"), result("1", numbers, "look"), assistant("Done."), *tool_session(20)]
+    found = result("1", f"{numbers} created_at", "look")
+    rows = [user("Begin."), call("1", "look"), found, assistant("Done."), *tool_session(20)]
     page = render_page(played(rows, "Goal: ORD00007 is shipped."), "a")
     lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page.split('class="made"')[1])
     values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
@@ -120,6 +121,7 @@ def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
     assert values["Kept"] == ["ORD00007"]
     assert len(values["Lost"]) > 3
     assert "ORD00007" not in values["Lost"]
+    assert "<li>created_at</li>" not in page
 
 
 def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
