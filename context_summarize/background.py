@@ -72,10 +72,8 @@ async def until_done(
 class Stopped(Exception):
     """Foreign code raised something that is no `Exception`, such as `CancelledError` or `SystemExit`."""
 
-    @classmethod
-    def of(cls, error: BaseException) -> Stopped:
-        """The error in words."""
-        return cls(f"{type(error).__name__}: {error_text(error)}")
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error_text(error)}")
 
 
 def error_text(error: BaseException) -> str:
@@ -97,7 +95,7 @@ def guarded(call: Callable[[], T]) -> T:
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise Stopped.of(error) from error
+        raise Stopped(error) from error
 
 
 class DaemonThreads(Executor):
@@ -156,4 +154,4 @@ async def _awaited(call: Callable[[], Awaitable[T]]) -> T:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # somebody has cancelled the work, such as the end of the event loop
-        raise Stopped.of(error) from error
+        raise Stopped(error) from error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -105,7 +104,7 @@ def replay_command(
             raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
         recording = _opened(session)
         with replaying(len(recording.rows)) as progress:
-            result = asyncio.run(_played(recording.rows, config, progress, asked))
+            result = asyncio.run(_played(recording.rows, config, progress, **asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
             told(f"The report is in {html}; a browser opens it.", "green")
@@ -132,17 +131,14 @@ def _opened(session: str) -> Recording:
 
 
 async def _played(
-    rows: Sequence[JsonRow], config: Config, progress: Callable[[int], None], asked: Mapping[str, Any]
+    rows: Sequence[JsonRow],
+    config: Config,
+    progress: Callable[[int], None],
+    provider: str | None,
+    window: int | None,
+    max_output: int | None,
 ) -> ReplayResult:
-    async with _provider(config, **asked) as (name, provider, budget):
-        return await replay(rows, provider, name=name, config=config, token_budget=budget, progress=progress)
-
-
-@asynccontextmanager
-async def _provider(
-    config: Config, provider: str | None, window: int | None, max_output: int | None
-) -> AsyncIterator[tuple[str, Any, int | None]]:
-    """(name, provider, tokens of a request where the provider does not name them); cleaned up at the end.
+    """The replay with a provider of this name, which is cleaned up at the end.
 
     Raises:
         CommandError: see `_mounted`.
@@ -151,12 +147,12 @@ async def _provider(
 
     if provider in (None, OfflineProvider.name):
         sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        yield OfflineProvider.name, OfflineProvider(TokenCounter().count, **sizes), None
-        return
+        return await replay(rows, OfflineProvider(TokenCounter().count, **sizes), config=config, progress=progress)
+    budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
     coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
     try:
         name, mounted = await _mounted(provider, coordinator)
-        yield name, mounted, Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
+        return await replay(rows, mounted, name=name, config=config, token_budget=budget, progress=progress)
     finally:
         await coordinator.cleanup()
         await asyncio.sleep(_KERNEL_SECONDS)

@@ -139,7 +139,7 @@ class ShownGroups:
             entries = tuple(self.short(entry, view) for entry in entries)
         if group.start >= view.rows_at_compaction or not any(continues(entry.row) for entry in entries):
             return entries
-        return [entry._replace(row=without_continuation({**entry.row})) for entry in entries]
+        return [entry._replace(row=without_continuation(entry.row)) for entry in entries]
 
     def short(self, entry: Entry, view: ViewState) -> Entry:
         """A row as long as the view shows it."""

@@ -12,6 +12,9 @@ from context_summarize.errors import MessageError
 from context_summarize.messages.reading import id_of
 from context_summarize.messages.rows import MAX_DEPTH, MAX_INT_BITS, ROLES, JsonRow
 
+_SHARED = "role content metadata timestamp type text id name tool arguments input tool_calls tool_call_id"
+_KEYS = {key: key for key in _SHARED.split(" ")}
+"""Rows parsed from JSON hold their own copy of every key; sharing the common ones saves memory in long sessions."""
 _SCALARS = (str, int, float, bool, type(None))
 
 
@@ -33,7 +36,11 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, BaseModel):
-        return _checked_copy(_dumped(value, where), where, depth + 1)
+        try:
+            data = value.model_dump(mode="json")
+        except (ValueError, TypeError, RecursionError) as error:  # its serialisers are foreign code
+            raise MessageError(f"{where} is a {type(value).__name__} that cannot become JSON: {error}") from None
+        return _checked_copy(data, where, depth + 1)
     raise MessageError(
         f"{where} is a {type(value).__name__}, which cannot become JSON; pass text, numbers, lists or dicts"
     )
@@ -41,7 +48,7 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
 
 def _checked_key(key: Any, where: str) -> Any:
     if type(key) is str:
-        return sys.intern(key)  # rows parsed from JSON hold their own copy of every key
+        return _KEYS.get(key, key)
     if not isinstance(key, _SCALARS):
         raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
     return _checked_int(key, f"a key of {where}") if isinstance(key, int) else key
@@ -51,14 +58,6 @@ def _checked_int(value: int, where: str) -> int:
     if value.bit_length() > MAX_INT_BITS:
         raise MessageError(f"{where} is an integer of {value.bit_length()} bits; pass it as a string")
     return value
-
-
-def _dumped(model: BaseModel, where: str) -> Any:
-    """A pydantic block as data. Its serialisers are foreign code and may raise any `ValueError`."""
-    try:
-        return model.model_dump(mode="json")
-    except (ValueError, TypeError, RecursionError) as error:
-        raise MessageError(f"{where} is a {type(model).__name__} that cannot become JSON: {error}") from None
 
 
 def normalise(message: Any) -> JsonRow:

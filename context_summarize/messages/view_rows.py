@@ -155,11 +155,9 @@ def continues(row: JsonRow) -> bool:
 
 
 def without_continuation(row: JsonRow) -> JsonRow:
-    """The row without its server-side continuation id.
+    """A view's row without its server-side continuation id.
 
     With one, a provider for reasoning models sends `previous_response_id`, and the server restores the rows that a
     compaction has removed.
     """
-    if continues(row):
-        row["metadata"] = {k: v for k, v in row["metadata"].items() if not str(k).endswith(_CONTINUATION)}
-    return row
+    return {**row, "metadata": {k: v for k, v in row["metadata"].items() if not str(k).endswith(_CONTINUATION)}}

@@ -45,7 +45,6 @@ class OfflineProvider:
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
         """The fallback summary of the fenced transcript."""
-        del kwargs
         self.calls += 1
         await asyncio.sleep(0)
         system = "\n".join(_said(message) for message in request.messages if message.role == "system")

@@ -171,11 +171,9 @@ def _numbers(text: str) -> list[int]:
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
     """Mount the tool `recall`, as `recall_tool: true` does. It has no settings."""
-    del config
     await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RecallTool.name)
 
 
 async def mount_steering(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
     """Mount the tool `context`, as the module `tool-context-steering`. It has no settings."""
-    del config
     await coordinator.mount("tools", ContextTool(coordinator.get_capability), name=ContextTool.name)

@@ -42,13 +42,8 @@ def chart(result: ReplayResult) -> Element:
     highest = max([1, *sizes, *(line.before_tokens for line in result.compactions)])
     room = max(highest, min(grown[-1] if grown else 0, _MOST_BUDGETS * result.budget), min(result.budget, 2 * highest))
     scale = _Scale(len(sizes), 1.04 * room)
-    drawn = element(
-        "svg",
-        element("title", "Tokens of the history and of each request"),
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        role="img",
-        class_="chart",
-    )
+    title = element("title", "Tokens of the history and of each request")
+    drawn = element("svg", title, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", class_="chart")
     drawn.extend(_grid(scale, len(sizes)))
     labels: list[tuple[float, str, Sequence[str]]] = []
     if result.budget <= scale.most:

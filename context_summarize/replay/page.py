@@ -13,10 +13,11 @@ from xml.etree.ElementTree import Element, tostring
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rows import RenderedRow, counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _COMPACTIONS = 300
@@ -27,7 +28,7 @@ _ABOUT_SIZES = (
     "Between two compactions a request only grows at its end. A compaction replaces its older part with summaries."
 )
 _ABOUT_VALUES = (
-    "An exact value is a path, address, id or amount that code finds in the messages themselves. A merged summary is "
+    "An exact value is a name in a call, or a name or figure in the user's words. A merged summary is "
     "measured against all messages behind it. What neither a summary nor the notes hold is still in the history, where "
     "recall finds it."
 )
@@ -115,7 +116,7 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     if left_out:
         section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
     numbered = zip(result.numbers, result.rows, strict=True)
-    messages = [clean(row_text(row)) for number, row in numbered if number]
+    messages = [RenderedRow(number, row["role"], None, clean(row_text(row))) for number, row in numbered if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
         if number > left_out:
@@ -125,7 +126,11 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 
 
 def _compaction(
-    number: int, line: Compaction, before: Sequence[JsonRow], messages: Sequence[str], clean: Callable[[str], str]
+    number: int,
+    line: Compaction,
+    before: Sequence[JsonRow],
+    messages: Sequence[RenderedRow],
+    clean: Callable[[str], str],
 ) -> Element:
     """One compaction: its figures, and the rows that the module shows since then; `before`: those until then."""
     where = f"message {line.message:,}" if line.message else f"row {line.row:,}"
@@ -155,10 +160,13 @@ def _compaction(
     return opened
 
 
-def _summary(row: JsonRow, text: str, others: str, messages: Sequence[str]) -> Element:
+def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
     """One summary with the values of its messages; `others`: the texts of the other rows that code or a model made."""
     first, last = row["metadata"]["messages"]
-    values, here, there = (_exact(one) for one in ("\n".join(messages[first - 1 : last]), text, others))
+    readings = Readings.fresh({}, ())
+    readings.read(messages[first - 1 : last])
+    values = readings.values(first)
+    here, there = ({*map(spelled, values_in(one))} for one in (text, others))
     kept = [value for value in values if value in here]
     elsewhere = [value for value in values if value not in here and value in there]
     lost = [value for value in values if value not in here and value not in there]
@@ -175,11 +183,6 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[str]) -> E
             element("span", f"keeps {share}"),
         ],
     )
-
-
-def _exact(text: str) -> dict[str, None]:
-    """The values of a text, each once, in their order."""
-    return dict.fromkeys(map(spelled, values_in(text)))
 
 
 def _opened(name: str, *inside: Element, told: Sequence[Element] = ()) -> Element:

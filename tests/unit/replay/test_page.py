@@ -119,6 +119,7 @@ def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
     assert values["Kept"] == ["ORD00007"]
     assert len(values["Lost"]) > 3
     assert "ORD00007" not in values["Lost"]
+    assert "<li>created_at</li>" not in page
 
 
 def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
