@@ -1,10 +1,10 @@
-"""The view that a compaction makes of its plan: the rows of its summaries, and the row of notes. Nothing is changed."""
+"""A compaction: the view that it makes of its plan, with summaries and notes; and the events that tell of it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from context_summarize.background import in_thread
@@ -14,11 +14,13 @@ from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
+from context_summarize.transcript.rows import counted
 
 logger = logging.getLogger(__name__)
 
@@ -61,14 +63,13 @@ class ViewMaker:
     async def view(self, chat: Conversation, plan: Plan) -> ViewState:
         """Returns the plan's view with the rows that are known; the notes tell what these leave out."""
         view, before = plan.view, chat.view
-        bare = replace(
-            view, shown=tuple(self._tasks.rows(view.nodes, chat.history)), places=before.places, told=before.told
-        )
+        rows = filter(None, (self._tasks.shown(node, chat.history) for node in view.nodes))
+        bare = replace(view, shown=tuple(rows), places=before.places, told=before.told)
         # What is merged stands in the view no more; what is merged at once has stood in none.
         below = [node for node in with_children(view.nodes) if node not in view.nodes]
-        earlier = {node.place: (node, text) for node, text in self._tasks.texts(below)}
-        gone = (item for item in before.shown if item.node not in view.nodes and not item.summary.fallback)
-        earlier |= {item.node.place: (item.node, item.summary) for item in gone}
+        known = [(node, text) for node in below if (text := self._tasks.text(node)) is not None]
+        known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
+        earlier = {node.place: (node, text) for node, text in known if not text.fallback}
         jobs = self._operations()
 
         def write() -> ViewState:
@@ -131,3 +132,107 @@ class ViewMaker:
             calls=len({node.key for node in to_make(plan.missing, self._tasks.is_known)}),
             notes=view.notes.text if view.notes else None,
         )
+
+
+# --- its events -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A compaction that has become the view, or an undo. Tokens of the request as the provider counts, rows of it."""
+
+    reason: str = ""
+    before_tokens: int
+    after_tokens: int
+    after_rows: int
+    segments: int = 0
+    merged: int = 0
+    from_cache: int = 0
+    shortened: int = 0
+    """Rows that the view shows shortened, and did not before."""
+    values: Kept = field(default_factory=Kept)
+    """What the view holds of the exact values of the rows that are summarised anew."""
+    fallbacks: int = 0
+    """Nodes of the view that no model wrote."""
+    level: int = 0
+    """See `Plan.level`."""
+    waited: float = 0.0
+    """Seconds."""
+
+
+class Announcer:
+    """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._is_open = False
+
+    def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
+        """Say that a compaction is being made, unless that is known; `rows`: of the history."""
+        if self._is_open:
+            return
+        self._is_open = True
+        told = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
+        self._outbox.put(PRE_COMPACT, {**told, "usage": round(used / budget, 4), "reason": reason})
+
+    def withdraw(self, used: int, rows: int, waited: float) -> None:
+        """Close an announcement of a compaction that is not made after all: nothing was saved."""
+        if self._is_open:
+            self._close(Change(before_tokens=used, after_tokens=used, after_rows=rows, waited=waited))
+
+    def made(self, change: Change, limits: RequestLimits, before: Conversation) -> None:
+        """Tell of a change that has just become the view; `before`: with the view that it has replaced."""
+        self.announce(change.reason, limits.budget, change.before_tokens, len(before.history))
+        self._close(change)
+        told = {
+            "undo": change.reason == "undo",
+            "before_tokens": change.before_tokens,
+            "after_tokens": change.after_tokens,
+            "before_messages": len(before.rows),
+            "after_messages": change.after_rows,
+            "budget": limits.budget,
+            "target_tokens": limits.used(limits.own.target_room),
+            "strategy_level": change.level,
+        }
+        self._outbox.put(COMPACTION, told)
+        logger.info(
+            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
+            "undo of a compaction" if change.reason == "undo" else "compaction",
+            change.before_tokens,
+            change.after_tokens,
+            counted(change.segments, "segment"),
+            change.merged,
+            change.from_cache,
+            counted(change.fallbacks, "fallback"),
+            counted(change.shortened, "row"),
+        )
+        if values := change.values.kept + change.values.lost:
+            found = "; recall finds them" if before.history.recall else ""
+            such = f", such as {', '.join(change.values.examples)}{found}" if change.values.lost else ""
+            logger.info(
+                "compaction: of %s that are summarised now, %d stand in the view, %d do not%s",
+                counted(values, "exact value"),
+                change.values.kept,
+                change.values.lost,
+                such,
+            )
+
+    def _close(self, change: Change) -> None:
+        self._is_open = False
+        told = {
+            "message_count": change.after_rows,
+            "tokens": change.after_tokens,
+            "token_count": change.after_tokens,
+            "tokens_saved": change.before_tokens - change.after_tokens,
+            "segments": change.segments,
+            "merged": change.merged,
+            "from_cache": change.from_cache,
+            "fallbacks": change.fallbacks,
+            "shortened": change.shortened,
+            "values_kept": change.values.kept,
+            "values_lost": change.values.lost,
+            "values_lost_examples": list(change.values.examples),
+            "wait_ms": round(change.waited * 1000),
+            "undo": change.reason == "undo",
+        }
+        self._outbox.put(POST_COMPACT, told)

@@ -15,8 +15,7 @@ from context_summarize.core.draft import PlanInput
 from context_summarize.core.plan import next_plan
 from context_summarize.events import Outbox
 from context_summarize.redaction import build_redactor
-from context_summarize.session.announcing import Announcer
-from context_summarize.session.compaction import ViewMaker
+from context_summarize.session.compaction import Announcer, ViewMaker
 from context_summarize.session.conversation import Conversation, new_conversation, with_view
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch

@@ -13,7 +13,7 @@ from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.announcing import change_of
+from context_summarize.session.compaction import Change
 from context_summarize.session.conversation import Conversation, compacted, derive_sizes
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Case, Step, decide_for
@@ -269,14 +269,17 @@ class Requests:
         after = compacted(before, view, current.records.hash_of(before.history, view))
         shown_before = {node.place for node in before.view.nodes}
         new = [item.node for item in view.shown if item.node.place not in shown_before]
-        change = replace(
-            change_of(plan.reason, limits, before, after),
+        change = Change(
+            reason=plan.reason,
+            before_tokens=limits.used(before.rows.tokens()),
+            after_tokens=limits.used(after.rows.tokens()),
+            after_rows=len(after.rows),
             segments=plan.segments,
             merged=plan.merged,
             from_cache=sum(tasks.is_from_store(node.key) for node in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
             values=kept,
-            recall=before.history.recall,
+            fallbacks=sum(item.summary.fallback for item in view.shown),
             level=plan.level,
             waited=attempt.waited,
         )
@@ -287,7 +290,7 @@ class Requests:
         self._made_at.append(self._services.totals.requests)
         self._services.totals.compactions += 1
         self._services.totals.from_cache += change.from_cache
-        current.announcer.made(change)
+        current.announcer.made(change, limits, before)
         attempt.saved, attempt.begun = change.before_tokens - change.after_tokens, None
         # Reminders that it has summarised come back whole, and take room: then there may be another.
         again = current.server.retention.update(after, attempt.retained) and not attempt.is_manual

@@ -10,8 +10,7 @@ from context_summarize.core.history import History
 from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
-from context_summarize.session.announcing import Change, change_of
-from context_summarize.session.compaction import Preview
+from context_summarize.session.compaction import Change, Preview
 from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.current import Current
 from context_summarize.session.decide import decide_for
@@ -45,11 +44,18 @@ class Steering:
             earlier = chat.earlier[-1] if chat.earlier else await current.records.earlier(chat)
             if current.is_current(chat):
                 break
-        back, change = _taken_back(limits, chat, earlier)
+        back = _taken_back(limits, chat, earlier)
+        change = Change(
+            reason="undo",
+            before_tokens=limits.used(chat.rows.tokens()),
+            after_tokens=limits.used(back.rows.tokens()),
+            after_rows=len(back.rows),
+            fallbacks=sum(item.summary.fallback for item in back.view.shown),
+        )
         undone = current.records.undone(chat, earlier)
         back.builder.go_on_from(back.view.frontier)
         current.tasks.compacted(back.view.shown)
-        current.announcer.made(change)
+        current.announcer.made(change, limits, chat)
         await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
         return change.after_tokens - change.before_tokens
 
@@ -109,8 +115,8 @@ class Steering:
         return None if found.step == "go on" else case.reason
 
 
-def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> tuple[Conversation, Change]:
-    """The conversation with the view before its last compaction, and what the events of that say.
+def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> Conversation:
+    """The conversation with the view before its last compaction.
 
     Raises:
         SteeringError: the earlier view does not fit.
@@ -118,14 +124,13 @@ def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
     back = with_view(chat, view, hides_system=limits.system_prompt is not None)
-    change = change_of("undo", limits, chat, back)
-    if change.after_tokens > limits.budget:
+    if (tokens := limits.used(back.rows.tokens())) > limits.budget:
         raise SteeringError(
-            f"the last compaction is not taken back: the request would hold {change.after_tokens:,} tokens, and the "
+            f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
             f"budget is {limits.budget:,}; a larger window makes room for it"
         )
     steered = replace(chat.steered, undone_at=back.rows.tokens())
-    return replace(back, earlier=chat.earlier[:-1], steered=steered), change
+    return replace(back, earlier=chat.earlier[:-1], steered=steered)
 
 
 def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
