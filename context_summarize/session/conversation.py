@@ -56,6 +56,11 @@ class Conversation:
     earlier: tuple[ViewState, ...] = ()
     """The views before the last few compactions of this process, the oldest first: what can be taken back."""
 
+    @property
+    def left(self) -> int:
+        """Tokens of the view as the last compaction, or the undo of one, has left it."""
+        return max(self.rows.left, self.steered.undone_at or 0)
+
     async def advance(self) -> None:
         """Index what has come since the last time; in threads where that takes long."""
         if self.builder.backlog() > LONG:

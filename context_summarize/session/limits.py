@@ -32,6 +32,10 @@ class RequestOptions:
     """Contents of reminders that must stand in the request whole."""
     hard_fit: bool = False
     """The provider finds the same request, as it was served, too large for it."""
+    is_manual: bool = False
+    """`compact()` asks for it."""
+    focus: str | None = None
+    """What `compact()` should keep above all."""
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
@@ -63,6 +67,14 @@ class RequestLimits:
     def used(self, view_tokens: int) -> int:
         """Tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
+
+    def defer_below(self, left: int) -> int:
+        """Tokens of a request below which the next compaction may wait for its summaries, as the provider counts.
+
+        Args:
+            left: tokens of the view that the last one has left.
+        """
+        return self.used(self.own.defer_below(left))
 
     def beside(self, tokens: int) -> RequestLimits:
         """The limits where rows of this size stand beside the view."""

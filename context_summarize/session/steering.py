@@ -15,7 +15,7 @@ from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.current import Current
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
-from context_summarize.session.request import Requests
+from context_summarize.session.request import Requests, Tried
 
 _MOST_LOOKS = 8
 """Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""
@@ -89,9 +89,9 @@ class Steering:
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
         """The conversation as it is now, indexed, with the limits of the last request."""
-        attempt = await self._requests.attempt(self._current.host.last, is_manual=True)
-        await self._requests.look(attempt)
-        return attempt.chat, attempt.limits
+        wanted = replace(self._current.host.last, is_manual=True)
+        seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
+        return seen.chat, seen.limits
 
     async def preview(self) -> Preview:
         """What `compact()` would do now, without making it or asking anybody."""
@@ -106,13 +106,13 @@ class Steering:
 
     async def due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
-        attempt = await self._requests.attempt(self._current.host.last)
-        await self._requests.look(attempt)
-        case = replace(self._requests.case(attempt), is_answered=False, is_ahead=False, defer_below=0)
+        wanted = self._current.host.last
+        seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
+        case = replace(self._requests.case(seen, wanted, Tried()), is_answered=False, is_ahead=False, defer_below=0)
         if case.reason is None:
             return None
-        found = await self._current.planned(attempt.chat, attempt.limits, partial(decide_for, case))
-        return None if found.step == "go on" else case.reason
+        step, _ = await self._current.planned(seen.chat, seen.limits, partial(decide_for, case))
+        return None if step == "go on" else case.reason
 
 
 def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> Conversation:
