@@ -139,23 +139,17 @@ class ViewMaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A compaction that has become the view, or an undo. Tokens of the request as the provider counts, rows of it."""
+    """What a compaction has changed, or an undo, beside the sizes of the request."""
 
-    reason: str = ""
-    before_tokens: int
-    after_tokens: int
-    after_rows: int
-    segments: int = 0
-    merged: int = 0
+    plan: Plan | None = None
+    """None for an undo."""
     from_cache: int = 0
+    fallbacks: int = 0
+    """Nodes of the view that no model wrote."""
     shortened: int = 0
     """Rows that the view shows shortened, and did not before."""
     values: Kept = field(default_factory=Kept)
     """What the view holds of the exact values of the rows that are summarised anew."""
-    fallbacks: int = 0
-    """Nodes of the view that no model wrote."""
-    level: int = 0
-    """See `Plan.level`."""
     waited: float = 0.0
     """Seconds."""
 
@@ -178,54 +172,57 @@ class Announcer:
     def withdraw(self, used: int, rows: int, waited: float) -> None:
         """Close an announcement of a compaction that is not made after all: nothing was saved."""
         if self._is_open:
-            self._close(Change(before_tokens=used, after_tokens=used, after_rows=rows, waited=waited))
+            self._close(used, used, rows, Change(waited=waited), is_undo=False)
 
-    def made(self, change: Change, limits: RequestLimits, before: Conversation) -> None:
-        """Tell of a change that has just become the view; `before`: with the view that it has replaced."""
-        self.announce(change.reason, limits.budget, change.before_tokens, len(before.history))
-        self._close(change)
+    def made(self, change: Change, limits: RequestLimits, before: Conversation, after: Conversation) -> int:
+        """Tell of a change that has just become the view; the tokens that it saves, as the provider counts."""
+        plan, values = change.plan, change.values
+        tokens, left = limits.used(before.rows.tokens()), limits.used(after.rows.tokens())
+        self.announce(plan.reason if plan else "undo", limits.budget, tokens, len(before.history))
+        self._close(tokens, left, len(after.rows), change, is_undo=plan is None)
         told = {
-            "undo": change.reason == "undo",
-            "before_tokens": change.before_tokens,
-            "after_tokens": change.after_tokens,
+            "undo": plan is None,
+            "before_tokens": tokens,
+            "after_tokens": left,
             "before_messages": len(before.rows),
-            "after_messages": change.after_rows,
+            "after_messages": len(after.rows),
             "budget": limits.budget,
             "target_tokens": limits.used(limits.own.target_room),
-            "strategy_level": change.level,
+            "strategy_level": plan.level if plan else 0,
         }
         self._outbox.put(COMPACTION, told)
         logger.info(
             "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
-            "undo of a compaction" if change.reason == "undo" else "compaction",
-            change.before_tokens,
-            change.after_tokens,
-            counted(change.segments, "segment"),
-            change.merged,
+            "compaction" if plan else "undo of a compaction",
+            tokens,
+            left,
+            counted(plan.segments if plan else 0, "segment"),
+            plan.merged if plan else 0,
             change.from_cache,
             counted(change.fallbacks, "fallback"),
             counted(change.shortened, "row"),
         )
-        if values := change.values.kept + change.values.lost:
+        if values.kept or values.lost:
             found = "; recall finds them" if before.history.recall else ""
-            such = f", such as {', '.join(change.values.examples)}{found}" if change.values.lost else ""
+            such = f", such as {', '.join(values.examples)}{found}" if values.lost else ""
             logger.info(
                 "compaction: of %s that are summarised now, %d stand in the view, %d do not%s",
-                counted(values, "exact value"),
-                change.values.kept,
-                change.values.lost,
+                counted(values.kept + values.lost, "exact value"),
+                values.kept,
+                values.lost,
                 such,
             )
+        return tokens - left
 
-    def _close(self, change: Change) -> None:
+    def _close(self, before: int, after: int, rows: int, change: Change, *, is_undo: bool) -> None:
         self._is_open = False
         told = {
-            "message_count": change.after_rows,
-            "tokens": change.after_tokens,
-            "token_count": change.after_tokens,
-            "tokens_saved": change.before_tokens - change.after_tokens,
-            "segments": change.segments,
-            "merged": change.merged,
+            "message_count": rows,
+            "tokens": after,
+            "token_count": after,
+            "tokens_saved": before - after,
+            "segments": change.plan.segments if change.plan else 0,
+            "merged": change.plan.merged if change.plan else 0,
             "from_cache": change.from_cache,
             "fallbacks": change.fallbacks,
             "shortened": change.shortened,
@@ -233,6 +230,6 @@ class Announcer:
             "values_lost": change.values.lost,
             "values_lost_examples": list(change.values.examples),
             "wait_ms": round(change.waited * 1000),
-            "undo": change.reason == "undo",
+            "undo": is_undo,
         }
         self._outbox.put(POST_COMPACT, told)

@@ -13,10 +13,6 @@ from context_summarize.core.node_builder import NodeBuilder, derive_segment_toke
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ViewState
-from context_summarize.notes.readings import Readings
-from context_summarize.redaction import Redact
-from context_summarize.summaries.prompts import PromptSet
-from context_summarize.tokens.measure import Count
 
 _MOST_EARLIER = 8
 """Views that are kept so that compactions can be taken back; records know earlier ones."""
@@ -70,23 +66,6 @@ class Conversation:
         self.builder.advance()
         await in_thread(self.history.backlog(), self.history.advance)
 
-    def showing(self, view: ViewState, groups: ShownGroups | None = None) -> Conversation:
-        """The conversation with another view."""
-        groups = self.groups if groups is None else groups
-        return replace(self, view=view, groups=groups, rows=View(view, groups))
-
-
-def new_conversation(
-    config: Config, prompts: PromptSet, redact: Redact | None, count: Count, *, recall: bool
-) -> Conversation:
-    """A conversation without rows; `recall`: frames and marks say how the model reads the originals."""
-    history = History(recall=recall)
-    builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
-    readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
-    log = NotesLog(builder, redact, readings, prompts.rules_heading, count)
-    groups, view = ShownGroups(history, count), ViewState()
-    return Conversation(history, builder, groups, log, view, View(view, groups))
-
 
 def with_view(chat: Conversation, view: ViewState, *, hides_system: bool) -> Conversation:
     """The conversation with a view of its past; earlier groups are neither counted nor converted.
@@ -95,7 +74,8 @@ def with_view(chat: Conversation, view: ViewState, *, hides_system: bool) -> Con
         hides_system: a factory's prompt takes the place of stored system rows.
     """
     first = chat.history.group_position(view.frontier_row)
-    return chat.showing(view, ShownGroups(chat.history, chat.groups.count, hides_system=hides_system, first=first))
+    groups = ShownGroups(chat.history, chat.groups.count, hides_system=hides_system, first=first)
+    return replace(chat, view=view, groups=groups, rows=View(view, groups))
 
 
 def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
@@ -103,7 +83,8 @@ def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> C
     chat.builder.go_on_from(view.frontier)
     undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
     steered = replace(chat.steered, undone=undone, undone_at=None)
-    return replace(chat.showing(view), earlier=(*chat.earlier, chat.view)[-_MOST_EARLIER:], steered=steered)
+    earlier = (*chat.earlier, chat.view)[-_MOST_EARLIER:]
+    return replace(chat, view=view, rows=View(view, chat.groups), earlier=earlier, steered=steered)
 
 
 def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:

@@ -262,19 +262,14 @@ class Requests:
         shown_before = {node.place for node in before.view.nodes}
         new = [item.node for item in view.shown if item.node.place not in shown_before]
         change = Change(
-            reason=plan.reason,
-            before_tokens=limits.used(before.rows.tokens()),
-            after_tokens=limits.used(after.rows.tokens()),
-            after_rows=len(after.rows),
-            segments=plan.segments,
-            merged=plan.merged,
+            plan=plan,
             from_cache=sum(tasks.is_from_store(node.key) for node in new),
+            fallbacks=sum(item.summary.fallback for item in view.shown),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
             values=kept,
-            fallbacks=sum(item.summary.fallback for item in view.shown),
-            level=plan.level,
             waited=tried.waited,
         )
+        tried.saved = current.announcer.made(change, limits, before, after)
         current.prefetch.stop()
         current.chat = after
         before.groups.forget_before(view.frontier_row)
@@ -282,6 +277,4 @@ class Requests:
         self._made_at.append(self._services.totals.requests)
         self._services.totals.compactions += 1
         self._services.totals.from_cache += change.from_cache
-        current.announcer.made(change, limits, before)
-        tried.saved = change.before_tokens - change.after_tokens
         return after

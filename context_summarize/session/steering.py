@@ -45,19 +45,13 @@ class Steering:
             if current.is_current(chat):
                 break
         back = _taken_back(limits, chat, earlier)
-        change = Change(
-            reason="undo",
-            before_tokens=limits.used(chat.rows.tokens()),
-            after_tokens=limits.used(back.rows.tokens()),
-            after_rows=len(back.rows),
-            fallbacks=sum(item.summary.fallback for item in back.view.shown),
-        )
         undone = current.records.undone(chat, earlier)
         back.builder.go_on_from(back.view.frontier)
         current.tasks.compacted(back.view.shown)
-        current.announcer.made(change, limits, chat)
+        fallbacks = sum(item.summary.fallback for item in back.view.shown)
+        saved = current.announcer.made(Change(fallbacks=fallbacks), limits, chat, back)
         await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
-        return change.after_tokens - change.before_tokens
+        return -saved
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
         """Keep the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
