@@ -22,10 +22,9 @@ from context_summarize.events import Outbox
 from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.session.compaction import Announcer, ViewMaker
-from context_summarize.session.conversation import Conversation, with_view
+from context_summarize.session.conversation import Conversation, Records, with_view
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
-from context_summarize.session.records import Records
 from context_summarize.session.serving import Server
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.call import Summarizer

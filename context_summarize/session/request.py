@@ -42,8 +42,8 @@ class Look:
     """The request as it would go out now."""
     due: int
     """From here on the next compaction is due."""
-    ahead: float
-    """From here on the summaries of that compaction are made."""
+    may_prefetch: bool
+    """The summaries of that compaction may be made before it is due."""
     is_near: bool
     """A compaction may be due, or its summaries may be made ahead."""
 
@@ -99,7 +99,7 @@ class Requests:
         self._last = (self._services.clock(), *served)
         rows = self._current.server.rows(seen.chat, seen.limits)
         await self._services.outbox.flush()  # before others that flush it are started
-        if seen.is_near and self._may_prefetch(seen) and not self._host.is_cancelled():
+        if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
             target = await self._host.providers.summariser()
             if target is not None:
                 await self._current.prefetch.look(seen.chat, seen.limits, target)
@@ -137,7 +137,8 @@ class Requests:
                 derive_sizes(chat, self._config, limits.budget)
                 await chat.advance()
             if not is_near or (self._current.chat is chat and len(chat.history) == rows):
-                return Look(chat, limits, chat.builder.begun, used, due, ahead, is_near)
+                may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
+                return Look(chat, limits, chat.builder.begun, used, due, may_prefetch, is_near)
 
     def _holds(self, seen: Look) -> bool:
         """Whether a plan still holds: of the conversation as it is now, and of its segments."""
@@ -147,11 +148,10 @@ class Requests:
         """What a decision is made from."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         at, history, rows = self._last
-        may_prefetch = self._may_prefetch(seen)
         # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
         has_grown = history is chat.history and len(history) > rows
         has_provider = self._host.providers.seen(None) is not None
-        is_ahead = may_prefetch and has_grown and has_provider and not is_manual
+        is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
         most = 2 if seen.used > limits.budget and not is_manual else 1
         return Case(
@@ -160,17 +160,13 @@ class Requests:
             compact_from=seen.due if self._config.auto_compact else math.inf,
             defer_below=limits.defer_below(chat.left) if is_busy else 0.0,
             is_ahead=is_ahead,
-            is_cold=may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
+            is_cold=seen.may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=is_manual,
             focus=wanted.focus,
             is_answered=tried.made >= most or (not is_manual and self._is_answered(seen)),
             in_vain=tried.in_vain,
             may_fire=sum(self._services.totals.requests - at < _WINDOW for at in self._made_at) < _MOST_COMPACTIONS,
         )
-
-    def _may_prefetch(self, seen: Look) -> bool:
-        """Whether the next compaction's summaries may be made before it is due."""
-        return self._config.prefetch and self._config.auto_compact and seen.used >= seen.ahead
 
     def _request(self, seen: Look, late_at: int | None = None) -> tuple[object, ...]:
         """What tells one request from the next. A correction of the measuring is not in it.
