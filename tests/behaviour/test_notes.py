@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from amplifier_core.message_models import ChatRequest
-from context_summarize.notes.reader import Notes
-from context_summarize.notes.values import Candidates, Kept
 
 from context_summarize import SummarizingContextManager
+from context_summarize.notes.reader import Notes
+from context_summarize.notes.values import Candidates, Kept
 from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from tests.support.gated import answer
 from tests.support.kept import KeptStore

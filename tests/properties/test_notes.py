@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from context_summarize.notes.reader import Notes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_summarize.notes.reader import Notes
 from context_summarize.transcript.rows import RenderedRow
 
 KEYS = st.sampled_from(["id", "user_id", "link", "total", "items", "path", "command", "note", ""])

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from context_summarize.notes.reader import Notes
 
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.frames import show_node
@@ -21,6 +20,7 @@ from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.reader import Notes
 from context_summarize.tokens.measure import measure
 from tests.support.rows import assistant, call, calls, hook, result, user
 

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from context_summarize.notes.actions import Actions
 
 from context_summarize.config import ToolKind
+from context_summarize.notes.actions import Actions
 from context_summarize.transcript.rows import RenderedRow, call_line
 
 FAILED, TESTS, EDITED = "Failed commands: ", "Tests, last result: ", "Edited files: "

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from context_summarize.notes.choosing import chosen, ranked, written
 from context_summarize.notes.values import MOST, Candidates
-
 from context_summarize.transcript.rows import RenderedRow
 
 

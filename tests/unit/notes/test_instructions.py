@@ -6,10 +6,10 @@ import unicodedata
 from collections.abc import Iterator
 
 import pytest
-from context_summarize.notes.instructions import placed, quoted_lines, signalled, verified
-from context_summarize.notes.reader import Notes
 
 from context_summarize import SummarizingContextManager
+from context_summarize.notes.instructions import placed, quoted_lines, signalled, verified
+from context_summarize.notes.reader import Notes
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, measure
 from context_summarize.transcript.rows import RenderedRow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+
 from context_summarize.notes.patterns import labels_in, leaves, pairs_in, values_in
 from context_summarize.notes.sentences import pieces_of, words_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from context_summarize.notes.requests import Requests
-
 from context_summarize.transcript.rows import RenderedRow, call_line
 
 CALL = call_line("bash", '{"command": "make"}')
