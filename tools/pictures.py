@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree.ElementTree import tostring
 
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import chart, open_recording, replay
-from context_summarize.replay.chart import HEIGHT, WIDTH
+from context_summarize.replay import open_recording, replay
+from context_summarize.replay.chart import HEIGHT, WIDTH, chart
 from context_summarize.tokens.counter import TokenCounter
 
 ROOT = Path(__file__).parents[1]

@@ -112,7 +112,7 @@ class Config:
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
-    """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
+    """Share of the budget for the notes, out of `summary_share`; beyond a budget of 16,000 they grow with its root."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None,
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",

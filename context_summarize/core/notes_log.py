@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -189,7 +190,8 @@ class NotesLog:
         if not lines:
             return []
         first, last = self._history.message_range(node.first_group, node.end_group)
-        messages = [one for one in said if first <= one.number <= last]
+        start = bisect_left(said, first, key=lambda one: one.number)
+        messages = said[start : bisect_right(said, last, key=lambda one: one.number)]
         texts = [[sentence.text for sentence in one.sentences.values()] for one in messages]
         is_whole = all(len(one.sentences) == one.count for one in messages)
         found: list[_Rule] = []
@@ -218,7 +220,7 @@ def _shown(summary: str, rules: Sequence[_Rule], notes: str) -> str:
     foreign = {rule.at: rule.text for rule in rules if rule.is_foreign}
     lines: list[str] = []
     for at, line in enumerate(summary.split("\n")):
-        before = line.removesuffix((gone | foreign).get(at, "")).rstrip()
+        before = line.rstrip().removesuffix((gone | foreign).get(at, "")).rstrip()
         if at not in gone | foreign:
             lines.append(line)
         elif any(map(str.isalpha, before)):  # the heading itself

@@ -1,1 +1,1 @@
-"""What code writes beside the summaries: instructions, requests, actions and exact values, in one row of notes."""
+"""What code writes beside the summaries: quotations and names in one row of notes; and fallback summaries."""

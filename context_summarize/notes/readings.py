@@ -16,12 +16,14 @@ from context_summarize.notes.prose import around, cut, flat, pieces_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
-_MOST, _MOST_SEEN = 5_000, 10_000
+_MOST, _MOST_SEEN = 3_000, 10_000
 """The newest of each kind that are kept; of values that nobody has named again."""
 _READ = 40_000
 """Characters of one result that are read, half of them at its end."""
-_SHORT_ARGUMENT, _SHORT_RESULT = 300, 100
+_SHORT_ARGUMENT, _SHORT_RESULT, _LONG_PATH = 300, 100, 300
+"""Characters of an argument that names are read from, of a result that is quoted whole, of the longest path."""
 _LINE, _CLOSING = 120, 240
+"""Characters of a line around a value, and of the agent's closing words, as they are quoted."""
 _LARGEST = 1_000_000
 """Characters of arguments that are read as JSON."""
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
@@ -148,7 +150,8 @@ class Readings:
                 at = next((at for at, call in enumerate(calls) if call[0] == row.name), 0)
                 self._read_call(*calls.pop(at), row.text)
             if row.role == "tool" or row.own == "":
-                self._see(row.number, row.name or "a tool", _ends(without_line_numbers(row.text)))
+                who = row.name or ("a tool" if row.role == "tool" else "not the user")
+                self._see(row.number, who, _ends(without_line_numbers(row.text)))
         for call in calls:
             self._read_call(*call, None)
         for found in (self.ends, self.written, self.runs, self.named, self.used):
@@ -167,7 +170,7 @@ class Readings:
         self._use(row.number, own)
         self.said.append(Said(row.number, found, len(found)))
         self._sentences += len(found)
-        if self._sentences > _MOST * 5 // 4:
+        if self._sentences > _MOST * 3 // 2:
             self.said, self._sentences = _without_least(self.said), _MOST
 
     def _read_agent(self, row: RenderedRow, calls: Sequence[object]) -> None:
@@ -189,11 +192,11 @@ class Readings:
         if kind == "command":
             command = flat(_command(given) or f"{name} {arguments}")
             self.runs.append(Quotation(number, _telling_line(result or ""), cut(command, _LINE)))
-        elif kind == "edit":
+        elif kind in ("write", "edit"):
             outcome = flat(result or "")
             paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
             told = outcome if len(outcome) <= _SHORT_RESULT else ""
-            self.written += [Quotation(number, told, cut(spelled(path), _LINE)) for path in paths]
+            self.written += [Quotation(number, told, path) for path in map(spelled, paths) if len(path) <= _LONG_PATH]
         self._use(number, "\n".join(short))
 
     def _kind(self, name: str, given: Mapping[str, Any]) -> ToolKind:
@@ -210,7 +213,7 @@ class Readings:
     def _see(self, number: int, who: str, text: str) -> None:
         """Remembers the values of a text, each with the line around it."""
         for value in values_in(text):
-            at = text.find(value)
+            at = max(0, text.find(value))
             self._seen.pop(value, None)
             self._seen[value] = Quotation(number, around(text, at, at + len(value), _LINE), who)
         if len(self._seen) > _MOST_SEEN * 5 // 4:

@@ -81,9 +81,8 @@ def _words(readings: Readings, held: Held, wanted: Wanted, room: int, count: Cou
             ends[number] = end
             left -= price
     room -= int(room * _ENDS) - left
-    room = words.take(words.openings(ends), room)
-    room = words.take(words.holding(wanted.told), room)
-    words.take(words.ranked(wanted.places), room)
+    for places in (words.rules(wanted.places), words.openings(ends), words.holding(wanted.told), words.ranked()):
+        room = words.take(places, room)
     lines = [*_said(words, ends)]
     if lines and (gone := words.left_out()):
         lines.append(f"({gone:,} more of the user's sentences are left out.)")
@@ -102,9 +101,12 @@ def _turns(readings: Readings) -> Iterator[tuple[int, Quotation]]:
 
 def _said(words: Words, ends: Mapping[int, Quotation]) -> Iterator[str]:
     """Yields a line for each message that is quoted, and one for the end of its turn."""
+    chosen: dict[int, list[int]] = {}
+    for number, at in sorted(words.chosen):
+        chosen.setdefault(number, []).append(at)
     for message in words.said:
         text, before = "", -1
-        for at in sorted(at for number, at in words.chosen if number == message.number):
+        for at in chosen.get(message.number, ()):
             sentence = message.sentences[at]
             is_next = before >= 0 and at == before + 1 and sentence.follows
             text += (f" {GAP} " if before >= 0 and not is_next else " ") + sentence.text

@@ -52,8 +52,9 @@ def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
             inside, line, bullet = True, line[found.end() :], None
         elif found and not bullet and (found[1].strip() or found[3]):
             inside = False
-        if inside and line.strip():
-            yield at, line[bullet.end() if bullet else 0 :].strip()
+        said = line[bullet.end() if bullet else 0 :].strip()
+        if inside and _words(said) > 1:  # "none" is no rule
+            yield at, said
 
 
 def verified(line: str, messages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:

@@ -58,6 +58,7 @@ class Words:
         self.said = said
         self.chosen: set[Place] = set()
         self._held, self._count = held, count
+        self._places = [(one.number, place) for one in said for place in one.sentences]
         self._at = {one.number: at for at, one in enumerate(self.said)}
         self._last: dict[str, Place] = {}
         self._messages: Counter[str] = Counter()
@@ -97,25 +98,22 @@ class Words:
     def holding(self, values: Sequence[str]) -> list[Place]:
         """Returns the sentences that hold these values, those of the last value first."""
         rank = {value.lower(): at for at, value in enumerate(values)}
-        places = [(one.number, place) for one in self.said for place in one.sentences]
-        found = {
-            place: max((rank.get(term, -1) for term in self.sentence(place).terms), default=-1) for place in places
-        }
-        return sorted((place for place in places if found[place] >= 0), key=lambda place: -found[place])
+        terms = ((place, self.sentence(place).terms) for place in self._places)
+        found = {place: max((rank.get(term, -1) for term in some), default=-1) for place, some in terms}
+        return sorted((place for place in found if found[place] >= 0), key=lambda place: -found[place])
 
     def left_out(self) -> int:
         """Returns how many sentences stand neither in the view nor among those that are chosen."""
         gone = sum(one.count - len(one.sentences) for one in self.said if one.number not in self._held.whole)
-        places = ((one.number, place) for one in self.said for place in one.sentences)
-        return gone + sum(place not in self.chosen and not self._is_held(place) for place in places)
+        return gone + sum(place not in self.chosen and not self._is_held(place) for place in self._places)
 
-    def ranked(self, preferred: Collection[Place]) -> list[Place]:
-        """Returns every sentence: rules first, then what says most, the parts of the session in turn."""
-        places = [(one.number, place) for one in self.said for place in one.sentences]
-        first = [place for place in places if place in preferred or self.sentence(place).has_sign]
-        ruling = {*first}
-        others = [place for place in places if place not in ruling]
-        return [*self._in_turn(first), *self._in_turn(others)]
+    def rules(self, quoted: Collection[Place]) -> list[Place]:
+        """Returns the sentences with a sign, and those of the places that a summary has quoted."""
+        return self._in_turn([place for place in self._places if place in quoted or self.sentence(place).has_sign])
+
+    def ranked(self) -> list[Place]:
+        """Returns every sentence: what says most, the parts of the session in turn."""
+        return self._in_turn(self._places)
 
     def _in_turn(self, places: Sequence[Place]) -> list[Place]:
         size = math.ceil(len(places) / _PARTS) or 1

@@ -356,7 +356,7 @@ class TestInMemory:
         for host in (Recorder(), SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None)):
             async with session(path, host) as made:
                 await made.add_message(user("a"))
-                assert await made.get_messages_for_request(LARGE) == [user("a")]
+                assert await made.get_messages_for_request(LARGE) == [{**user("a"), "metadata": {}}]
         assert len(warnings()) == 3
         assert "no screen" in warnings()[-1]
 

@@ -38,20 +38,34 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
     ],
     ids=["last", "first", "between", "changing attribute", "with attributes", "two of one source", "comes and goes"],
 )
-async def test_reminder_blocks_end_the_request_wherever_they_stand(wrap: Callable[[int], str]) -> None:
-    """The prompt stays as it is whatever changes in them, and nothing of them is lost."""
-    count, made = iter(range(4)), SummarizingContextManager()
+async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]) -> None:
+    """From their first change on the prompt stays as it is, and nothing of them is lost."""
+    count, made = iter(range(5)), SummarizingContextManager()
 
     async def factory() -> str:
         return wrap(next(count))
 
     await made.set_system_prompt_factory(factory)
     await made.add_message(user("Hello."))
-    found = [await asked(made) for _ in range(4)]
-    assert len({text for text, _ in found}) == 1
+    found = [await asked(made) for _ in range(5)]
+    assert len({text for text, _ in found[1:]}) == 1
     for number, (text, status) in enumerate(found):
         assert sorted(f"{text} {status}".split()) == sorted(wrap(number).split())
-        assert status.startswith("<system-reminder")
+    assert all(status.startswith("<system-reminder") for _, status in found[1::2])
+
+
+async def test_a_block_that_every_prompt_has_held_stays_in_it_and_no_other_is_remembered() -> None:
+    """A list of skills stays in the provider's prompt cache; a thousand changing tags leave nothing behind."""
+    skills, made, prompts = block("skills"), SummarizingContextManager(), iter(range(1_000))
+
+    async def factory() -> str:
+        return f"{PROMPT}\n\n{skills}\n\n{block('Plan', f'<system-reminder at={next(prompts)}>')}"
+
+    await made.set_system_prompt_factory(factory)
+    await made.add_message(user("Hello."))
+    found = [await asked(made) for _ in range(1_000)]
+    assert {text for text, _ in found[1:]} == {f"{PROMPT}\n\n{skills}"}
+    assert max(len(status) for _, status in found) < 200
 
 
 class Host(Recorder):
