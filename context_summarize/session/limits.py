@@ -68,14 +68,6 @@ class RequestLimits:
         """Tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
-    def defer_below(self, left: int) -> int:
-        """Tokens of a request below which the next compaction may wait for its summaries, as the provider counts.
-
-        Args:
-            left: tokens of the view that the last one has left.
-        """
-        return self.used(self.own.defer_below(left))
-
     def beside(self, tokens: int) -> RequestLimits:
         """The limits where rows of this size stand beside the view."""
         room = self.own.view_room - tokens

@@ -158,7 +158,7 @@ class Requests:
             used=seen.used,
             budget=limits.budget,
             compact_from=seen.due if self._config.auto_compact else math.inf,
-            defer_below=limits.defer_below(chat.left) if is_busy else 0.0,
+            defer_below=limits.used(limits.own.defer_below(chat.left)) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=seen.may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=is_manual,

@@ -163,15 +163,14 @@ class SummaryRegistry:
         target: Target | None,
         seconds: float | None,
         stop: asyncio.Event,
-    ) -> list[Node]:
+    ) -> None:
         """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
+
+        The work on those that are late goes on.
 
         Args:
             seconds: to wait at most, but not again for what was late once; None = as long as it takes.
             stop: ends the wait, as the host's cancellation does.
-
-        Returns:
-            The nodes whose summaries are late: their work goes on.
         """
         for node in nodes:
             self.start(node, builder, target)
@@ -186,10 +185,8 @@ class SummaryRegistry:
             self._late |= wanted & self._tasks.keys()
             if not is_stopped():
                 self._tell(tasks)
-        late = [node for node in nodes if node.key in self._tasks]
         if not self._closed:  # what the end of the session has cut off has not failed
             await self.place([node for node in nodes if node.key not in self._tasks], builder)
-        return late
 
     def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
         """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""

@@ -64,7 +64,8 @@ class Scene:
 
     async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
-        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds, self.tasks.stop), 30)
+        await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds, self.tasks.stop), 30)
+        return [node for node in nodes if not self.tasks.is_known(node)]
 
     async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
