@@ -12,15 +12,19 @@ from typing import Any, TypeVar
 from context_summarize.background import GRACE, LONG, in_thread, within
 from context_summarize.config import Config
 from context_summarize.core.draft import PlanInput
+from context_summarize.core.history import History
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.plan import next_plan
+from context_summarize.core.view import ShownGroups, View
+from context_summarize.core.view_state import ViewState
 from context_summarize.events import Outbox
+from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
-from context_summarize.session.announcing import Announcer
-from context_summarize.session.compaction import ViewMaker
-from context_summarize.session.conversation import Conversation, new_conversation, with_view
+from context_summarize.session.compaction import Announcer, ViewMaker
+from context_summarize.session.conversation import Conversation, Records, with_view
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
-from context_summarize.session.records import Records
 from context_summarize.session.serving import Server
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.call import Summarizer
@@ -78,8 +82,13 @@ class Current:
 
     def fresh(self) -> Conversation:
         """A conversation without rows."""
-        services, recall = self.services, self.host.providers.offers_recall()
-        return new_conversation(services.config, services.prompts, self._redact, services.count, recall=recall)
+        config, prompts, count = self.services.config, self.services.prompts, self.services.count
+        history = History(recall=self.host.providers.offers_recall())
+        builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, self._redact)
+        readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
+        log = NotesLog(builder, self._redact, readings, prompts.rules_heading, count)
+        groups, view = ShownGroups(history, count), ViewState()
+        return Conversation(history, builder, groups, log, view, View(view, groups))
 
     def begin(self, chat: Conversation) -> None:
         """Go on with another conversation: what is being made for the old one comes to nothing."""
@@ -87,11 +96,6 @@ class Current:
         self.announcer.withdraw(0, len(self.chat.history), 0.0)
         self.tasks.forget_history(chat.history)
         self.chat, self.answered = chat, None
-
-    def forget(self) -> None:
-        """The session has been cleared: what was refused may be asked again."""
-        self.tasks.forget_refusals()
-        self.summarizer.forget_failures()
 
     async def steer(self, chat: Conversation) -> None:
         """Go on with what a user has changed: one assignment, then the record and the events."""

@@ -16,6 +16,8 @@ _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
+Decision = tuple[Step, Plan | None]
+"""What is done next, and the plan that it is about; None where nothing was planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +61,6 @@ class Case:
         return self.reason is None or self.is_answered
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What is done next, and the plan that it is about; None where nothing was planned."""
-
-    step: Step
-    plan: Plan | None = None
-
-
 def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
     """What a request does next; `make` plans a compaction of what is known now.
 
@@ -84,21 +78,21 @@ def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]
     """
     reason = case.reason
     if reason is None or case.goes_on:
-        return Decision("go on")
+        return "go on", None
     is_early = reason == "cold_cache"
     plan = make(CompactionRequest(reason, case.focus, known_only=is_early))
     defers = is_early or case.used < case.defer_below
     if plan.missing and case.is_ahead and not is_early:
         plan = _of_what_is_ready(plan, limits, make, defers=defers)
     if not is_worthwhile(plan, limits, may_fire=case.may_fire):
-        return Decision("go on", plan)
+        return "go on", plan
     if not plan.missing:
-        return Decision("compact", plan)
+        return "compact", plan
     if defers:
-        return Decision("go on", plan)
+        return "go on", plan
     if not case.in_vain:
-        return Decision("wait", plan)
-    return Decision("fall back" if case.used > case.budget else "go on", plan)
+        return "wait", plan
+    return ("fall back" if case.used > case.budget else "go on"), plan
 
 
 def decide_for(case: Case, given: PlanInput) -> Decision:

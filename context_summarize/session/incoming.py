@@ -122,7 +122,8 @@ class Incoming:
             history = self._current.chat.history
             later = [row.raw for row in history.rows[self._rows_before(added) :]]
             self._current.begin(self._current.fresh())
-            self._current.forget()
+            self._current.tasks.forget_refusals()
+            self._current.summarizer.forget_failures()
             self._take(later)
             if self.file is not None:
                 await self.file.replace(later)  # first: the host may cancel while the record is written

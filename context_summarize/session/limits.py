@@ -32,6 +32,10 @@ class RequestOptions:
     """Contents of reminders that must stand in the request whole."""
     hard_fit: bool = False
     """The provider finds the same request, as it was served, too large for it."""
+    is_manual: bool = False
+    """`compact()` asks for it."""
+    focus: str | None = None
+    """What `compact()` should keep above all."""
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
@@ -126,6 +130,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     """
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
+    notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
     return Limits(
         system_tokens=system_tokens,
         view_room=room,
@@ -136,10 +141,5 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
-        notes_room=_notes_room(config, base),
+        notes_room=int(notes_room),
     )
-
-
-def _notes_room(config: Config, base: int) -> int:
-    """Tokens that the row of notes may take: their share in a small window, less of a larger one."""
-    return int(min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base))

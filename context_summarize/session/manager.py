@@ -224,7 +224,7 @@ class SummarizingContextManager:
         """
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
-        bound = self._requests.defer_below(chat, served) if served and self._config.auto_compact else budget
+        bound = served.used(served.own.defer_below(chat.left)) if served and self._config.auto_compact else budget
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(chat.history, chat.view.frontier, query, limit)
 

@@ -46,7 +46,7 @@ class Server:
             rows.insert(len(rows) - view.open_rows, limits.status)
         if self.retention.tokens:
             at = view.head_rows + bool(limits.system_prompt)
-            rows[at:at] = self.retention.rows()
+            rows[at:at] = map(copy_json, self.retention.held)
         return rows
 
     def _say_over_budget(self, view: View, limits: RequestLimits, used: int) -> None:
@@ -72,14 +72,15 @@ class Retention:
         self._count = count
         self._compaction: tuple[History, int] | None = None
         """The compaction behind whose summaries the rows stand."""
-        self._held: list[JsonRow] = []
+        self.held: list[JsonRow] = []
+        """The rows, which are handed out as copies."""
         self.tokens = 0
         """Size of the rows that are held, uncorrected."""
 
     def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
         """Hold what is wanted and not shown whole; True if what is held has changed."""
         compaction = (chat.history, chat.view.compactions)
-        held = [*self._held] if compaction == self._compaction else []
+        held = [*self.held] if compaction == self._compaction else []
         for content in wanted:
             if any(row["content"] == content for row in held):
                 continue
@@ -88,14 +89,10 @@ class Retention:
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
             elif not _is_whole(chat, index):
                 held += filter(None, [view_row(chat.history.rows[index])])
-        is_new, self._held, self._compaction = held != self._held, held, compaction
+        is_new, self.held, self._compaction = held != self.held, held, compaction
         if is_new:
             self.tokens = sum(measure(row, self._count) for row in held)
         return is_new
-
-    def rows(self) -> list[JsonRow]:
-        """Copies of the rows that are held."""
-        return [copy_json(row) for row in self._held]
 
 
 def _is_whole(chat: Conversation, index: int) -> bool:

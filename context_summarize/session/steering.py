@@ -10,13 +10,12 @@ from context_summarize.core.history import History
 from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
-from context_summarize.session.announcing import Change, change_of
-from context_summarize.session.compaction import Preview
+from context_summarize.session.compaction import Change, Preview
 from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.current import Current
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
-from context_summarize.session.request import Requests
+from context_summarize.session.request import Requests, Tried
 
 _MOST_LOOKS = 8
 """Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""
@@ -45,13 +44,14 @@ class Steering:
             earlier = chat.earlier[-1] if chat.earlier else await current.records.earlier(chat)
             if current.is_current(chat):
                 break
-        back, change = _taken_back(limits, chat, earlier)
+        back = _taken_back(limits, chat, earlier)
         undone = current.records.undone(chat, earlier)
         back.builder.go_on_from(back.view.frontier)
         current.tasks.compacted(back.view.shown)
-        current.announcer.made(change)
+        fallbacks = sum(item.summary.fallback for item in back.view.shown)
+        saved = current.announcer.made(Change(fallbacks=fallbacks), limits, chat, back)
         await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
-        return change.after_tokens - change.before_tokens
+        return -saved
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
         """Keep the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
@@ -83,9 +83,9 @@ class Steering:
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
         """The conversation as it is now, indexed, with the limits of the last request."""
-        attempt = await self._requests.attempt(self._current.host.last, is_manual=True)
-        await self._requests.look(attempt)
-        return attempt.chat, attempt.limits
+        wanted = replace(self._current.host.last, is_manual=True)
+        seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
+        return seen.chat, seen.limits
 
     async def preview(self) -> Preview:
         """What `compact()` would do now, without making it or asking anybody."""
@@ -100,17 +100,17 @@ class Steering:
 
     async def due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
-        attempt = await self._requests.attempt(self._current.host.last)
-        await self._requests.look(attempt)
-        case = replace(self._requests.case(attempt), is_answered=False, is_ahead=False, defer_below=0)
+        wanted = self._current.host.last
+        seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
+        case = replace(self._requests.case(seen, wanted, Tried()), is_answered=False, is_ahead=False, defer_below=0)
         if case.reason is None:
             return None
-        found = await self._current.planned(attempt.chat, attempt.limits, partial(decide_for, case))
-        return None if found.step == "go on" else case.reason
+        step, _ = await self._current.planned(seen.chat, seen.limits, partial(decide_for, case))
+        return None if step == "go on" else case.reason
 
 
-def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> tuple[Conversation, Change]:
-    """The conversation with the view before its last compaction, and what the events of that say.
+def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> Conversation:
+    """The conversation with the view before its last compaction.
 
     Raises:
         SteeringError: the earlier view does not fit.
@@ -118,14 +118,13 @@ def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
     back = with_view(chat, view, hides_system=limits.system_prompt is not None)
-    change = change_of("undo", limits, chat, back)
-    if change.after_tokens > limits.budget:
+    if (tokens := limits.used(back.rows.tokens())) > limits.budget:
         raise SteeringError(
-            f"the last compaction is not taken back: the request would hold {change.after_tokens:,} tokens, and the "
+            f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
             f"budget is {limits.budget:,}; a larger window makes room for it"
         )
     steered = replace(chat.steered, undone_at=back.rows.tokens())
-    return replace(back, earlier=chat.earlier[:-1], steered=steered), change
+    return replace(back, earlier=chat.earlier[:-1], steered=steered)
 
 
 def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:

@@ -70,13 +70,12 @@ async def request_budget(
         raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
     if given is not None and given < 0:
         raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
-    budget = given or None
-    if budget is None and provider is not None:
+    budget = given
+    if not budget and provider is not None:
         window = await (windows or Windows(config)).of(provider)
         budget = window.budget(config.safety_margin) if window else None
-    if budget is None:
-        budget = config.max_tokens or DEFAULT_BUDGET
-    return min(budget, config.max_tokens) if config.max_tokens else budget
+    budget = budget or config.max_tokens or DEFAULT_BUDGET
+    return min(budget, config.max_tokens or budget)
 
 
 @dataclass(slots=True)
@@ -166,17 +165,12 @@ class Windows:
         if inspect.isawaitable(answer):
             with known.asking(name):
                 answer = await answer
-        return _window_in(known.provider, answer, pick)
-
-
-def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
-    source = answer if pick is None else getattr(answer, pick, None)
-    context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-    if not context:
-        return None
-    # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
-    asked = guarded(lambda: _read(provider, "max_tokens"))
-    return Window(context, output or 0, asked)
+        source = answer if pick is None else getattr(answer, pick, None)
+        if not (context := _read(source, "context_window")):
+            return None
+        # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
+        asked = guarded(lambda: _read(known.provider, "max_tokens"))
+        return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
 
 # --- refused requests ------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import tenacity
 from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.events import REQUEST, RESOLVE
+from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY
 from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.failures import (
@@ -33,7 +33,7 @@ from context_summarize.summaries.request import (
     refused_part,
     summary_request,
 )
-from context_summarize.summaries.services import Services, Teller
+from context_summarize.summaries.services import Services
 from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
@@ -74,11 +74,6 @@ class _Run:
     is_second: bool = False
     """True after an answer that was no summary."""
 
-    @property
-    def may_go_on(self) -> bool:
-        """False once the provider is left alone, except for the call that probes it."""
-        return self.is_probe or self.endpoint.breaker.retry_in_s is None
-
 
 class Summarizer:
     """Turns jobs into summaries. Raises `SummaryUnavailable` and nothing else, cancellation aside."""
@@ -87,7 +82,8 @@ class Summarizer:
         self._services = services
         self._config = services.config
         self._clean = build_redactor(services.config.redact) or str
-        self._teller = Teller(services)
+        self._said: set[str] = set()
+        """Kinds of lasting errors that have been told since the last success."""
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
         self._losses, self._served = LOSSES, 0
 
@@ -130,18 +126,45 @@ class Summarizer:
             try:
                 summary = self._summary(job, run, await self._text(job, run))
             except Exception as error:
-                told = self._unavailable(error, run)
-                self._teller.failed(job, told)
+                # A provider that answers nothing usable, time after time, is as good as down.
+                if isinstance(error, AnswerRefusedError) or is_too_large(error):
+                    endpoint.breaker.failed()
+                told = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
+                self._tell_failed(job, told)
                 raise told from error
-        self._teller.made(summary, self._services.clock() - started)
+        self._tell_made(summary, self._services.clock() - started)
         return summary
 
-    def _unavailable(self, error: Exception, run: _Run) -> SummaryUnavailable:
-        """The error as this package reports it; what it means for the breaker is noted."""
-        breaker = run.endpoint.breaker
-        if isinstance(error, AnswerRefusedError) or is_too_large(error):
-            breaker.failed()  # a provider that answers nothing usable, time after time, is as good as down
-        return unavailable(error, run.attempts, breaker.retry_in_s, self._clean)
+    def _tell_made(self, summary: Summary, seconds: float) -> None:
+        self._said.clear()
+        told = {
+            "key": summary.key,
+            "level": summary.level,
+            "source_tokens": summary.source_tokens,
+            "summary_tokens": summary.tokens,
+            "provider": summary.provider,
+            "model": summary.model,
+            "duration_ms": round(seconds * 1000),
+            "attempts": summary.usage["attempts"],
+            "usage": {name: summary.usage[name] for name in ("input_tokens", "output_tokens")},
+            "cost_usd": summary.cost_usd,
+        }
+        self._services.outbox.put(SUMMARY, told)
+
+    def _tell_failed(self, job: Job, error: SummaryUnavailable) -> None:
+        """Tell of each failure, of a lasting one once until a summary is made; that nobody is asked has been told."""
+        if not error.attempts and not error.permanent:
+            return
+        self._services.totals.failed += 1
+        if error.permanent:
+            if error.kind in self._said:
+                return
+            self._said.add(error.kind)
+        log = logger.error if error.permanent else logger.warning
+        told = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
+        log(told, job.key[:12], job.level, error, error.kind)
+        event = {"key": job.key, "level": job.level, "kind": error.kind, "error": str(error)}
+        self._services.outbox.put(FAILURE, {**event, "attempts": error.attempts, "retry_in_s": error.retry_in_s})
 
     def _summary(self, job: Job, run: _Run, text: str) -> Summary:
         costs = [answer.cost for answer in run.answers if answer.cost is not None]
@@ -163,7 +186,7 @@ class Summarizer:
 
     async def _text(self, job: Job, run: _Run) -> str:
         """The text of a summary. What the provider refuses is mended: too large an input, a hint; a bad answer once."""
-        limit, cuts = input_limit(job.summary_tokens, run.target), 0
+        limit, cuts, breaker = input_limit(job.summary_tokens, run.target), 0, run.endpoint.breaker
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
@@ -174,11 +197,11 @@ class Summarizer:
                     raise
                 run.is_second = True
             except Exception as error:
-                part = refused_part(error, run.left_out)
+                part, may_go_on = refused_part(error, run.left_out), run.is_probe or breaker.retry_in_s is None
                 if is_too_large(error) and cuts < _MOST_CUTS:
                     cuts += 1
                     shown = shown.cut_to(shown.source_tokens // 2)
-                elif part is not None and run.may_go_on and not is_too_large(error):
+                elif part is not None and may_go_on and not is_too_large(error):
                     run.left_out = (*run.left_out, part)
                 else:
                     raise
@@ -215,11 +238,9 @@ class Summarizer:
         endpoint = run.endpoint
         try:
             text = await self._asked(job, run)
-        except AnswerRefusedError:
-            raise
         except Exception as error:
-            permanent = is_permanent(error)
-            if not is_too_large(error) and endpoint.breaker.failed(permanent=permanent) and not permanent:
+            is_heard, permanent = isinstance(error, AnswerRefusedError) or is_too_large(error), is_permanent(error)
+            if not is_heard and endpoint.breaker.failed(permanent=permanent) and not permanent:
                 logger.warning("provider %s failed several times in a row; calls for summaries pause", run.target.name)
             raise
         endpoint.breaker.succeeded()

@@ -67,21 +67,17 @@ class SummaryRegistry:
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
-    def summary(self, node: Node) -> Summary | None:
-        """The summary of a node; None if it is not known, whether or not a fallback takes its place."""
-        return self._texts.get(node.key)
-
-    def _text(self, node: Node) -> Summary | None:
-        """The text that plans count with."""
-        return self.summary(node) or self._fallbacks.get(node.key)
+    def text(self, node: Node) -> Summary | None:
+        """The text of a node, or of the fallback in its place; None without either."""
+        return self._texts.get(node.key) or self._fallbacks.get(node.key)
 
     def is_known(self, node: Node) -> bool:
         """True if the text of a node is known, or a fallback takes its place."""
-        return self._text(node) is not None
+        return self.text(node) is not None
 
     def shown(self, node: Node, history: History) -> ShownNode | None:
         """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
-        text, row = self._text(node), self._rows.get(node.place)
+        text, row = self.text(node), self._rows.get(node.place)
         is_void = self._history is not None and history is not self._history
         if text is None or (row is not None and row.summary is text and not is_void):
             return None if text is None else row
@@ -89,14 +85,6 @@ class SummaryRegistry:
         if not is_void:  # the same place has other numbers in another history
             self._rows[node.place] = row
         return row
-
-    def rows(self, nodes: Iterable[Node], history: History) -> list[ShownNode]:
-        """The rows that stand for these nodes, those that are not known aside."""
-        return [shown for node in nodes if (shown := self.shown(node, history)) is not None]
-
-    def texts(self, nodes: Iterable[Node]) -> list[tuple[Node, Summary]]:
-        """The summaries of these nodes that are known, fallbacks aside."""
-        return [(node, text) for node in nodes if (text := self.summary(node)) is not None]
 
     def size_of(self, node: Node, history: History) -> int | None:
         """Tokens of that row."""
@@ -153,7 +141,7 @@ class SummaryRegistry:
             self.start(child, builder, target)
         await self.settled(child.key for child in node.children)
         await self.look_up(node.children)  # a compaction may have let go of some
-        children = [text for _, text in self.texts(node.children)]
+        children = [self._texts[child.key] for child in node.children if child.key in self._texts]
         if len(children) < len(node.children):
             return
         async with self._turns:  # what waits for a provider is not read before its turn
@@ -175,15 +163,14 @@ class SummaryRegistry:
         target: Target | None,
         seconds: float | None,
         stop: asyncio.Event,
-    ) -> list[Node]:
+    ) -> None:
         """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
+
+        The work on those that are late goes on.
 
         Args:
             seconds: to wait at most, but not again for what was late once; None = as long as it takes.
             stop: ends the wait, as the host's cancellation does.
-
-        Returns:
-            The nodes whose summaries are late: their work goes on.
         """
         for node in nodes:
             self.start(node, builder, target)
@@ -198,10 +185,8 @@ class SummaryRegistry:
             self._late |= wanted & self._tasks.keys()
             if not is_stopped():
                 self._tell(tasks)
-        late = [node for node in nodes if node.key in self._tasks]
         if not self._closed:  # what the end of the session has cut off has not failed
             await self.place([node for node in nodes if node.key not in self._tasks], builder)
-        return late
 
     def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
         """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
@@ -234,14 +219,15 @@ class SummaryRegistry:
         for node in nodes:
             if not self.is_known(node):
                 await self._fallback(node, builder)
-            rows += self.rows([node], builder.history)  # at once: others may let go of the text
+            if (shown := self.shown(node, builder.history)) is not None:  # at once: others may let go of the text
+                rows.append(shown)
             await asyncio.sleep(0)  # making a row takes a few milliseconds
         return rows
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
         if node.key not in self._fallbacks:
             await self.look_up(node.children)
-            below = [self.summary(child) or await self._fallback(child, builder) for child in node.children]
+            below = [self._texts.get(child.key) or await self._fallback(child, builder) for child in node.children]
             size = _CHARACTERS * node.segment_tokens
             made = await in_thread(size, make_fallback, node, builder, below, self._services.count)
             self._fallbacks[node.key] = made

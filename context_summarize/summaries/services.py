@@ -1,23 +1,17 @@
-"""What the parts of one session share: settings, prompts, store, totals, and what is told of each summary."""
+"""What the parts of one session share: settings, prompts, store, totals."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
 from context_summarize.config import Config
-from context_summarize.core.nodes import Summary
-from context_summarize.errors import SummaryUnavailable
-from context_summarize.events import FAILURE, SUMMARY, Outbox
+from context_summarize.events import Outbox
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.prompts import PromptSet
-from context_summarize.summaries.request import Job
 from context_summarize.tokens.measure import Count
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,56 +75,3 @@ class Services:
     clock: Callable[[], float]
     """Seconds, for retries and measured waiting."""
     sleep: Callable[[float], Awaitable[None]]
-
-
-class Teller:
-    """Tells of each summary once; of a lasting error once until a summary is made again."""
-
-    def __init__(self, services: Services) -> None:
-        self._outbox = services.outbox
-        self._totals = services.totals
-        self._said: set[str] = set()
-        """Kinds of lasting errors that have been told since the last success."""
-
-    def made(self, summary: Summary, seconds: float) -> None:
-        """A provider has made a summary."""
-        self._said.clear()
-        self._outbox.put(
-            SUMMARY,
-            {
-                "key": summary.key,
-                "level": summary.level,
-                "source_tokens": summary.source_tokens,
-                "summary_tokens": summary.tokens,
-                "provider": summary.provider,
-                "model": summary.model,
-                "duration_ms": round(seconds * 1000),
-                "attempts": summary.usage.get("attempts", 1),
-                "usage": {name: summary.usage.get(name, 0) for name in ("input_tokens", "output_tokens")},
-                "cost_usd": summary.cost_usd,
-            },
-        )
-
-    def failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """A summary could not be had, for a reason without secrets; that nobody is asked for a while has been told."""
-        if not error.attempts and not error.permanent:
-            return
-        self._totals.failed += 1
-        if error.permanent:
-            if error.kind in self._said:
-                return
-            self._said.add(error.kind)
-        log = logger.error if error.permanent else logger.warning
-        told = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
-        log(told, job.key[:12], job.level, error, error.kind)
-        self._outbox.put(
-            FAILURE,
-            {
-                "key": job.key,
-                "level": job.level,
-                "kind": error.kind,
-                "error": str(error),
-                "attempts": error.attempts,
-                "retry_in_s": error.retry_in_s,
-            },
-        )

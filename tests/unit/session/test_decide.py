@@ -13,7 +13,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import CompactionRequest, Plan
 from context_summarize.core.view_state import ViewState
-from context_summarize.session.decide import Case, Decision, decide
+from context_summarize.session.decide import Case, Step, decide
 
 LIMITS = Limits(
     system_tokens=0,
@@ -37,14 +37,14 @@ def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int
     )  # fmt: skip
 
 
-def decided(case: dict[str, Any], whole: dict[str, int], **others: dict[str, int]) -> Decision:
-    """The decision where the plans of the whole, of what is ready and of an easy compaction are these."""
+def decided(case: dict[str, Any], whole: dict[str, int], **others: dict[str, int]) -> Step:
+    """The step where the plans of the whole, of what is ready and of an easy compaction are these."""
 
     def make(ask: CompactionRequest) -> Plan:
         kind = "ready" if ask.known_only else "easy" if ask.easy else "whole"
         return plan(ask, **{"whole": whole, **others}.get(kind, whole))
 
-    return decide(Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case}), LIMITS, make)
+    return decide(Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case}), LIMITS, make)[0]
 
 
 MISSING, NOTHING = {"missing": 2}, {"freed": 0}
@@ -104,7 +104,7 @@ STEPS: dict[str, list[tuple[dict[str, Any], dict[str, int], dict[str, int], str]
 def test_the_rule(rule: str) -> None:
     """By what is used, what the whole compaction would free or lack, and what the ready part would free."""
     for case, whole, ready, step in STEPS[rule]:
-        assert (case, whole, ready, decided(case, whole, ready=ready).step) == (case, whole, ready, step)
+        assert (case, whole, ready, decided(case, whole, ready=ready)) == (case, whole, ready, step)
 
 
 @given(
@@ -124,11 +124,11 @@ def test_it_comes_to_its_end(missing: int, outcomes: list[str], case: dict[str, 
     """Whatever comes of each wait: a plan of seven texts needs no more rounds than there are texts, and one more."""
     in_vain, steps, left = False, list[str](), missing
     for outcome in [*outcomes, *["all"] * 20]:
-        found = decided({**case, "in_vain": in_vain}, {"missing": left}, ready={"freed": 0})
-        steps.append(found.step)
-        if found.step in ("go on", "compact"):
+        step = decided({**case, "in_vain": in_vain}, {"missing": left}, ready={"freed": 0})
+        steps.append(step)
+        if step in ("go on", "compact"):
             break
-        if found.step == "wait" and outcome == "late":
+        if step == "wait" and outcome == "late":
             in_vain = True
         else:  # what was missing has a size now, and the next plan may lack others
             left = left - 1 if outcome == "more" else 0

@@ -64,7 +64,8 @@ class Scene:
 
     async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
-        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds, self.tasks.stop), 30)
+        await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds, self.tasks.stop), 30)
+        return [node for node in nodes if not self.tasks.is_known(node)]
 
     async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
@@ -74,7 +75,7 @@ class Scene:
         assert shown is not None
         assert self.tasks.is_known(node)
         assert self.tasks.size_of(node, self.history) == shown.tokens
-        assert self.tasks.rows([node], self.history) == [shown]
+        assert self.tasks.text(node) == shown.summary
         return shown.summary
 
     async def stored(self, *nodes: Node) -> list[Node]:
@@ -220,7 +221,7 @@ class TestWaiting:
         await scene.tasks.settled([node.key])
         scene.clock.time += 60
         assert await scene.get(node, seconds=3_600.0) == []
-        assert scene.tasks.summary(node) is not None
+        assert scene.tasks.is_known(node)
         assert scene.provider.calls == 2
 
 
@@ -230,11 +231,10 @@ class TestLife:
         scene = Scene()
         kept, gone = scene.leaves[:2]
         await scene.get(kept, gone)
-        shown = scene.tasks.rows([kept, gone], scene.history)
-        assert [node for node, _ in scene.tasks.texts([kept, gone])] == [kept, gone]
+        shown = [row for node in (kept, gone) if (row := scene.tasks.shown(node, scene.history))]
         scene.tasks.compacted(shown[:1])
         assert (scene.tasks.is_known(kept), scene.tasks.is_known(gone)) == (True, False)
-        assert scene.tasks.rows([gone, kept], scene.history) == shown[:1]
+        assert scene.tasks.shown(kept, scene.history) is shown[0]
         await scene.get(gone)
         assert scene.tasks.shown(gone, scene.history) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
@@ -253,6 +253,6 @@ class TestLife:
         assert await scene.get(late, seconds=3_600.0) == []
         scene.tasks.forget_history(scene.builder.history)
         assert scene.tasks.is_known(late)
-        assert len(scene.tasks.rows([late], scene.history)) == 1
+        assert scene.tasks.shown(late, scene.history) is not None
         assert await scene.get(late) == []
         assert scene.provider.calls == 1
