@@ -144,6 +144,7 @@ class Readings:
             if row.role == "user" and row.own != "":
                 self._read_user(row)
             elif row.role == "assistant":
+                self._read_unanswered(calls)
                 calls = [(name, text, row.number) for name, text in calls_in(row.text)]
                 self._read_agent(row, calls)
             elif row.role == "tool" and calls:
@@ -152,8 +153,7 @@ class Readings:
             if row.role == "tool" or row.own == "":
                 who = row.name or ("a tool" if row.role == "tool" else "not the user")
                 self._see(row.number, who, _ends(without_line_numbers(row.text)))
-        for call in calls:
-            self._read_call(*call, None)
+        self._read_unanswered(calls)
         for found in (self.ends, self.written, self.runs, self.named, self.used):
             del found[: len(found) - _MOST if len(found) > _MOST * 5 // 4 else 0]
 
@@ -181,6 +181,10 @@ class Readings:
         self._see(row.number, "the agent", _ends(said))
 
     # --- calls and results --------------------------------------------------------------------------------------------
+
+    def _read_unanswered(self, calls: Sequence[tuple[str, str, int]]) -> None:
+        for call in calls:
+            self._read_call(*call, None)
 
     def _read_call(self, name: str, arguments: str, number: int, result: str | None) -> None:
         """Takes in a call; `result` is None where it is not read."""

@@ -19,7 +19,7 @@ from tests.support.effort import EXAMPLES
 from tests.support.noted import faults, lines_of, rendered, words_of_the_user
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
-from tests.support.views import notes, size, untimed
+from tests.support.views import notes, size, untimed, words_of_the_user
 
 HOSTILE = [json.loads(line) for line in (ROOT / "tests/corpora/hostile_rows.jsonl").read_text("ascii").splitlines()]
 FORGED = [
