@@ -17,11 +17,10 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
-from tests.support.noted import words_of_the_user
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.transcripts import fenced, transcript
-from tests.support.views import nodes, untimed
+from tests.support.views import nodes, untimed, words_of_the_user
 
 CORPUS = ROOT / "tests" / "corpora" / "hostile_rows.jsonl"
 ROWS: list[dict[str, str]] = [json.loads(line) for line in CORPUS.read_text("ascii").splitlines()]

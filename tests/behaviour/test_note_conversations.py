@@ -11,9 +11,10 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import Answer, JsonRow, ScriptedProvider
-from tests.support.noted import faults, words_of_the_user
+from tests.support.noted import faults
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
+from tests.support.views import words_of_the_user
 
 CORPUS = ROOT / "tests" / "corpora" / "note_conversations.jsonl"
 CONVERSATIONS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]

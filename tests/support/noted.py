@@ -36,11 +36,6 @@ def lines_of(view: list[JsonRow]) -> list[list[str]]:
     return found
 
 
-def words_of_the_user(view: list[JsonRow]) -> list[str]:
-    """Returns the lines of the user's words, without those of the agent's."""
-    return [line for line in lines_of(view)[WORDS] if line.startswith("#")]
-
-
 def rendered(raws: Sequence[JsonRow]) -> Sequence[RenderedRow]:
     """Returns the rows as the notes read them, each behind the number that names it."""
     rows = [analyse(normalise(raw)) for raw in raws]
