@@ -142,7 +142,7 @@ def test_a_session_mounts_it_by_its_name(installed):
     """A real session with the installed module: loaded by entry point, rows in, view out, cleaned up."""
     view, used = installed.python(bare_host()).splitlines()
 
-    assert view == "[{'role': 'user', 'content': 'hello'}]"
+    assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {}}]"
     assert Path(used).is_relative_to(installed.bin.parent)
 
 

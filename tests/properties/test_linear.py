@@ -117,7 +117,7 @@ def patterns() -> Iterator[tuple[str, Any, bool]]:
 PATTERNS = list(patterns())
 SIZE = full(12_000, 4_000)
 PAIRS = [*itertools.product([*SIGNS, *WORDS], repeat=2)]
-DRAWN = full(80, 8)
+DRAWN = full(12, 8)
 """Pairs of signs that each pattern is shown, drawn anew each time."""
 
 
