@@ -123,6 +123,7 @@ def render_group(
     """
     searched = inf if segment_tokens is None else segment_tokens
     answered = answered_calls(group)
+    places = {id(call): at for at, call in enumerate(rows[group.start].calls)}
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
         row = rows[index]
@@ -137,7 +138,9 @@ def render_group(
         if search is not None and not found:
             row.clean_to = searched
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        out.append(RenderedRow(number + len(out), row.role, name, text, own))
+        answers = [places.get(id(call)) for call in answered.get(index, ())]
+        of = answers[0] if len(answers) == 1 else None
+        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), of))
     return out
 
 

@@ -20,7 +20,7 @@ from context_summarize.notes.forms import spelled, values_in
 from context_summarize.notes.prose import pieces_of, terms_of
 from context_summarize.notes.readings import Readings, Said
 from context_summarize.notes.row import Wanted, write
-from context_summarize.notes.rules import is_foreign, quoted_lines, verified
+from context_summarize.notes.rules import folded, is_foreign, quoted_lines, verified
 from context_summarize.notes.words import Held
 from context_summarize.redaction import Redact, traceback_of
 from context_summarize.tokens.measure import Count
@@ -192,7 +192,9 @@ class NotesLog:
         first, last = self._history.message_range(node.first_group, node.end_group)
         start = bisect_left(said, first, key=lambda one: one.number)
         messages = said[start : bisect_right(said, last, key=lambda one: one.number)]
-        texts = [[sentence.text for sentence in one.sentences.values()] for one in messages]
+        for sentence in (sentence for one in messages for sentence in one.sentences.values()):
+            sentence.letters = sentence.letters or folded(sentence.text)
+        texts = [[sentence.letters for sentence in one.sentences.values()] for one in messages]
         is_whole = all(len(one.sentences) == one.count for one in messages)
         found: list[_Rule] = []
         for at, line in lines:
@@ -226,5 +228,5 @@ def _shown(summary: str, rules: Sequence[_Rule], notes: str) -> str:
         elif any(map(str.isalpha, before)):  # the heading itself
             lines.append(before)
         if at == max(foreign, default=None):
-            lines.append(f"({counted(len(foreign), 'line')} left out: no message of the user says this.)")
+            lines.append(f"({counted(len(foreign), 'line')} left out: no message of the user in this part says so.)")
     return "\n".join(lines)

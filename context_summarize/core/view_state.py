@@ -118,7 +118,7 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
         is_rewound = rows > len(saved)
         if not _cover(nodes, frontier) or frontier > history.summarisable(keep_recent if is_rewound else 0):
             return None
-        text = data["notes"]
+        text, newest = str(data["notes"]), data["newest_user"]
         view = ViewState(
             nodes=nodes,
             is_bare=data["is_bare"],
@@ -130,16 +130,16 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
                 for row in saved[number - 1 : number]
                 if hashes in ([], [history.hash_of_row(row)])
             },
-            newest_user=data["newest_user"],
-            pinned=tuple(data["pinned"]),
+            newest_user=None if newest is None else int(newest),
+            pinned=tuple(map(int, data["pinned"])),
             rows_at_compaction=saved[rows] if rows < len(saved) else len(history),
             notes=ShownNotes(text, {}, 0) if text else None,
-            places=tuple((number, at) for number, at in data["places"]),
+            places=tuple((int(number), int(at)) for number, at in data["places"]),
             told=tuple(map(str, data["told"])),
-            compactions=data["compactions"],
+            compactions=int(data["compactions"]),
         )
         segment_tokens, summary_tokens = data["sizes"]
-        cut = {at: str(text) for at, text in data["cut"]}
+        cut = {int(at): str(text) for at, text in data["cut"]}
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return None
     return Recorded(view, (segment_tokens, summary_tokens), cut)

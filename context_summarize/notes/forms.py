@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 _LONGEST = 200
 """Characters of a name; longer runs without a blank (base64, minified code) are none."""
@@ -15,7 +16,7 @@ _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*?(?:[\d_./\\@-]|[a-z][A-Z]){_IN_RUN
 """Signs without a blank between them that are no plain word. It is looked for at its start alone, in linear time."""
 _ESCAPE = re.compile(r"(?<!\\)(?:\\[nrt]|\\++(?=\"))")
 """Line ends, tabs and quotation marks as JSON writes them."""
-_LISTED = re.compile(r"(?m)^[ \t]*+\d++(?:[\t|→]|:(?!\d))")
+_LISTED = re.compile(r"(?m)^[ \t]*+(\d{1,7}+)(?:[\t|→]|:(?!\d))")
 """The number of a line that a tool shows."""
 _PLAIN = re.compile(r"[\w.@:/+~#%&?=-]+|[A-Za-z]:\\.*|[A-Za-z][\w+.-]{1,15}://.*")
 """No other signs stand in a name, but in a path of Windows and in an address."""
@@ -41,8 +42,10 @@ def values_in(text: str) -> list[str]:
 
 
 def without_line_numbers(text: str) -> str:
-    """Returns a result without the numbers that a tool puts before the lines of a file."""
-    return _LISTED.sub("", text)
+    """Returns a result without the numbers that a tool puts before the lines of a file: they count up."""
+    numbers = [int(number) for number in _LISTED.findall(text)]
+    counts_up = any(after == before + 1 for before, after in pairwise(numbers))
+    return _LISTED.sub("", text) if counts_up else text
 
 
 def spelled(name: str) -> str:

@@ -10,13 +10,12 @@ GAP = "[…]"
 _ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
 _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
-_CLAUSE = re.compile(r"(?<=[,;:—–]) ")
-_LONGEST = 280
-"""Characters of a piece; a longer sentence is divided at its clauses."""
+_LONGEST = 600
+"""Characters of a sentence as it is quoted."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
 NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words."""
-_INNER = re.compile(r"[\w./:@#$%+-]")
+_INNER = re.compile(r"[\w./:@#$%+,'’=&?-]")
 """A sign of a number, an id or a word: between two of these nothing is cut."""
 _MARKS = (('"', '"'), ("“", "”"), ("«", "»"), ("‹", "›"))  # noqa: RUF001 - quotation marks
 
@@ -47,9 +46,17 @@ def around(text: str, start: int, end: int, most: int) -> str:
     return f"{GAP if low > first else ''} {said} {GAP if high < last else ''}".strip()
 
 
+def ends_of(text: str, most: int) -> str:
+    """Returns a text of at most about so many characters, or its start and its end, a line each at the least."""
+    if len(text) <= most:
+        return text
+    head, tail = _boundary(text, most // 2, -1), _boundary(text, len(text) - most // 2, 1)
+    return f"{text[:head]}\n{text[tail:]}"
+
+
 def _boundary(text: str, at: int, step: int) -> int:
     """Returns the nearest place in this direction that lies in no number, id or word."""
-    for place in range(at, at + step * _LONGEST, step):
+    for place in range(at, at + step * _LONGEST // 2, step):
         if not 0 < place < len(text):
             return min(max(place, 0), len(text))
         pair = text[place - 1 : place + 1]
@@ -76,7 +83,9 @@ def sentences_of(text: str) -> Iterator[tuple[int, int]]:
             after = text[end : end + 1]
             goes_on = match[0].count("\n") == 1 and after.isalpha() and after.islower() and end - start < _LONGEST
         else:
-            goes_on = match[0][0] == "." and _ABBREVIATION.search(text, max(start, end - 10), end) is not None
+            is_list = text[start : match.start()].strip().isdigit()
+            is_abbreviation = _ABBREVIATION.search(text, max(start, end - 10), end) is not None
+            goes_on = match[0][0] == "." and (is_list or is_abbreviation)
         if not goes_on:
             yield start, end
             start = end
@@ -85,17 +94,10 @@ def sentences_of(text: str) -> Iterator[tuple[int, int]]:
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Yields the sentences of a text, each on one line; a long one in runs of its clauses."""
+    """Yields the sentences of a text, each on one line; the middle of a very long one is left out visibly."""
     for start, end in sentences_of(text):
-        held = ""
-        line = flat(text[start:end])
-        for clause in _CLAUSE.split(line) if len(line) > _LONGEST else [line]:
-            if held and len(held) + len(clause) >= _LONGEST:
-                yield held
-                held = ""
-            held = f"{held} {clause}".strip()
-        if held:
-            yield held
+        if line := cut(text[start:end], _LONGEST):
+            yield line
 
 
 def terms_of(text: str) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.forms import names_in, spelled, values_in, without_line_numbers
 from context_summarize.notes.own_text import REMOVED, own_text
-from context_summarize.notes.prose import around, cut, flat, pieces_of, terms_of
+from context_summarize.notes.prose import around, cut, ends_of, flat, pieces_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
@@ -20,10 +20,12 @@ _MOST, _MOST_SEEN = 3_000, 10_000
 """The newest of each kind that are kept; of values that nobody has named again."""
 _READ = 40_000
 """Characters of one result that are read, half of them at its end."""
-_SHORT_ARGUMENT, _SHORT_RESULT, _LONG_PATH = 300, 100, 300
-"""Characters of an argument that names are read from, of a result that is quoted whole, of the longest path."""
+_SHORT_ARGUMENT, _SHORT_RESULT, _LONG_PATH, _LONG_COMMAND = 300, 100, 300, 2_000
+"""Characters of an argument that names are read from, of a result that is quoted whole, of a path, of a command."""
 _LINE, _CLOSING = 120, 240
 """Characters of a line around a value, and of the agent's closing words, as they are quoted."""
+_MOST_PLACES = 20
+"""Places of a value in a text that are looked at."""
 _LARGEST = 1_000_000
 """Characters of arguments that are read as JSON."""
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
@@ -48,6 +50,8 @@ class Sentence:
     """True where nothing stands between it and the sentence before it in its message."""
     tokens: int = 0
     """Counted when it is first weighed."""
+    letters: str = ""
+    """See `folded`; filled when a summary's rule is first looked up in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +140,25 @@ class Readings:
         """Lets go of what was read of this row and of later ones."""
         for found in (self.said, self.ends, self.written, self.runs, self.named, self.used):
             del found[bisect_right(found, number - 1, key=lambda one: one.number) :]
+        self._seen = {value: line for value, line in self._seen.items() if line.number < number}
+        self._sentences = sum(len(one.sentences) for one in self.said)
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Takes in the rows of the next group, numbered as frames count."""
-        calls: list[tuple[str, str, int]] = []
+        calls: dict[int, tuple[str, str, int]] = {}
         for row in rows:
             if row.role == "user" and row.own != "":
                 self._read_user(row)
             elif row.role == "assistant":
-                self._read_unanswered(calls)
-                calls = [(name, text, row.number) for name, text in calls_in(row.text)]
-                self._read_agent(row, calls)
-            elif row.role == "tool" and calls:
-                at = next((at for at, call in enumerate(calls) if call[0] == row.name), 0)
-                self._read_call(*calls.pop(at), row.text)
+                self._read_unanswered(calls.values())
+                calls = _calls_of(row)
+                self._read_agent(row)
+            elif row.answers in calls:
+                self._read_call(*calls.pop(row.answers), row.text)
             if row.role == "tool" or row.own == "":
                 who = row.name or ("a tool" if row.role == "tool" else "not the user")
-                self._see(row.number, who, _ends(without_line_numbers(row.text)))
-        self._read_unanswered(calls)
+                self._see(row.number, who, ends_of(without_line_numbers(row.text), _READ))
+        self._read_unanswered(calls.values())
         for found in (self.ends, self.written, self.runs, self.named, self.used):
             del found[: len(found) - _MOST if len(found) > _MOST * 5 // 4 else 0]
 
@@ -173,16 +178,16 @@ class Readings:
         if self._sentences > _MOST * 3 // 2:
             self.said, self._sentences = _without_least(self.said), _MOST
 
-    def _read_agent(self, row: RenderedRow, calls: Sequence[object]) -> None:
+    def _read_agent(self, row: RenderedRow) -> None:
         said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
-        if not calls or (self.ends and self.ends[-1].text):
-            self.ends.append(Quotation(row.number, "" if calls else cut(said, _CLOSING)))
+        if not row.calls or (self.ends and self.ends[-1].text):
+            self.ends.append(Quotation(row.number, "" if row.calls else cut(said, _CLOSING)))
         self._use(row.number, said)
-        self._see(row.number, "the agent", _ends(said))
+        self._see(row.number, "the agent", ends_of(said, _READ))
 
     # --- calls and results --------------------------------------------------------------------------------------------
 
-    def _read_unanswered(self, calls: Sequence[tuple[str, str, int]]) -> None:
+    def _read_unanswered(self, calls: Iterable[tuple[str, str, int]]) -> None:
         for call in calls:
             self._read_call(*call, None)
 
@@ -195,7 +200,7 @@ class Readings:
         kind = self._kind(name, given)
         if kind == "command":
             command = flat(_command(given) or f"{name} {arguments}")
-            self.runs.append(Quotation(number, _telling_line(result or ""), cut(command, _LINE)))
+            self.runs.append(Quotation(number, _telling_line(result or ""), cut(command, _LONG_COMMAND)))
         elif kind in ("write", "edit"):
             outcome = flat(result or "")
             paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
@@ -217,7 +222,7 @@ class Readings:
     def _see(self, number: int, who: str, text: str) -> None:
         """Remembers the values of a text, each with the line around it."""
         for value in values_in(text):
-            at = max(0, text.find(value))
+            at = _place(text, value)
             self._seen.pop(value, None)
             self._seen[value] = Quotation(number, around(text, at, at + len(value), _LINE), who)
         if len(self._seen) > _MOST_SEEN * 5 // 4:
@@ -231,12 +236,27 @@ class Readings:
                 self.used.append(Used(number, value, self._seen.pop(value)))
 
 
+def _calls_of(row: RenderedRow) -> dict[int, tuple[str, str, int]]:
+    """Returns the calls of a row by their places; prose may hold lines like theirs before them."""
+    lines = [line for line in row.text.split("\n") if may_be_call(line)] if row.calls else []
+    told = ((at, next(calls_in(line), None)) for at, line in enumerate(lines[-row.calls :]))
+    return {at: (*call, row.number) for at, call in told if call is not None}
+
+
+def _place(text: str, value: str) -> int:
+    """Returns where a value stands in a text, if possible as no part of a longer one."""
+    first = at = max(0, text.find(value))
+    for _ in range(_MOST_PLACES):
+        if not (text[at - 1 : at].isalnum() or text[at + len(value) : at + len(value) + 1].isalnum()):
+            return at
+        at = text.find(value, at + 1)
+        if at < 0:
+            break
+    return first
+
+
 def _until(found: Sequence[Any], number: int) -> list[Any]:
     return [*found[: bisect_right(found, number, key=lambda one: one.number)]]
-
-
-def _ends(text: str) -> str:
-    return text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
 
 
 def _without_least(said: Sequence[Said]) -> list[Said]:
@@ -288,7 +308,7 @@ def _path(given: Mapping[str, Any]) -> str:
 
 def _telling_line(result: str) -> str:
     """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
-    lines = [line for line in map(flat, _LINE_END.split(_ends(result))) if any(map(str.isalnum, line))]
+    lines = [line for line in map(flat, _LINE_END.split(ends_of(result, _READ))) if any(map(str.isalnum, line))]
     for pattern in (_COUNTS, _ERRORS):
         if found := [line for line in lines if pattern.search(line)]:
             return cut(found[-1], _LINE)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass
 
 from context_summarize.notes.forms import spelled, values_in
-from context_summarize.notes.prose import GAP, marked
+from context_summarize.notes.prose import GAP, cut, marked
 from context_summarize.notes.readings import Quotation, Readings
 from context_summarize.notes.words import Held, Place, Words
 from context_summarize.tokens.measure import Count
@@ -22,6 +22,8 @@ _USED = "Lines with a value that was named again later, newest first:\n"
 HEADINGS = (_WORDS, _UNDER_WAY, _WRITTEN, _RUNS, _NAMED, _USED)
 _CALLS, _NAMES, _TOLD, _ENDS = 0.2, 0.2, 0.25, 0.15
 """Shares of the room that calls and names may take; the share of the rest for how turns ended."""
+_LONG_COMMAND = 120
+"""Characters of a command as it is quoted."""
 _LEFT_OUT = 12
 """Tokens of the line that counts what is left out."""
 
@@ -154,7 +156,7 @@ def _path(one: Quotation) -> str:
 
 
 def _run(one: Quotation) -> str:
-    return f"{marked(one.source)} (#{one.number})" + (f": {marked(one.text)}" if one.text else "")
+    return f"{marked(cut(one.source, _LONG_COMMAND))} (#{one.number})" + (f": {marked(one.text)}" if one.text else "")
 
 
 def _used(readings: Readings, told: Sequence[str], shown: Set[str], room: int, count: Count) -> str:

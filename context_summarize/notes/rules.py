@@ -61,22 +61,21 @@ def verified(line: str, messages: Sequence[Sequence[str]]) -> set[tuple[int, int
     """Returns the places (message, sentence) of the sentences that a line quotes; empty where the user said none.
 
     Args:
-        messages: the sentences of each message of the user that the summary stands for.
+        messages: the sentences of each message of the user that the summary stands for, folded.
     """
-    folded = [[_folded(sentence) for sentence in message] for message in messages]
-    return _quoting(line, folded, _DIVIDED)
+    return _quoting(line, messages, _DIVIDED)
 
 
 def is_foreign(line: str, messages: Sequence[Sequence[str]]) -> bool:
     """Returns True for a line most of whose words stand in none of these messages; one word, such as "none", is not."""
-    said = " ".join(_folded(sentence) for message in messages for sentence in message)
-    words = [word for word in map(_folded, line.split()) if len(word) > 2]
+    said = " ".join(sentence for message in messages for sentence in message)
+    words = [word for word in map(folded, line.split()) if len(word) > 2]
     return len(words) > 1 and 2 * sum(word in said for word in words) < len(words)
 
 
 def _quoting(line: str, messages: Sequence[Sequence[str]], divided: Sequence[re.Pattern[str]]) -> set[tuple[int, int]]:
     """Returns the sentences that hold this line; if there are none, those that hold a part of it."""
-    letters, is_long = _folded(line), _words(line) >= _LEAST
+    letters, is_long = folded(line), _words(line) >= _LEAST
     found: set[tuple[int, int]] = set()
     for at, message in enumerate(messages):
         held = _holding(letters, message)
@@ -99,7 +98,7 @@ def _words(text: str) -> float:
     return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(NO_BLANKS.findall(text)) / 2)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Returns its letters and digits without case and accents."""
     line = flat(text)
     pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))

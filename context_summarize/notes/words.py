@@ -28,6 +28,8 @@ _OVERHEAD = 10
 """Tokens added to the price of a sentence, so that a long one is not too dear beside a bare word."""
 _LINE = 4
 """Tokens of a message's number and line end."""
+_MOST_BOUND = 10
+"""Sentences that one brings, after which corrections of corrections are left out."""
 _MOST_MISSES = 50
 """Sentences in a row that find no room, after which no other is looked at."""
 
@@ -132,7 +134,8 @@ class Words:
     def _unit(self, place: Place) -> list[Place]:
         """Returns a sentence with those that go on with it, and all that corrects one of them.
 
-        A reply brings no reply of its own: in a row of short messages each would bring all that follow.
+        A reply brings no reply of its own, and a chain of corrections ends: else a row of short messages, or of
+        figures that are shared two by two, would bring all that follow.
         """
         number, at = place
         message = self.said[self._at[number]].sentences
@@ -143,7 +146,8 @@ class Words:
             one = left.pop()
             after = [] if one in replies else self._reply(one)
             replies.update(after)
-            new = [other for other in (*after, *self._renewal(one)) if other not in found]
+            renewals = self._renewal(one) if len(found) < _MOST_BOUND else []
+            new = [other for other in (*after, *renewals) if other not in found]
             found |= dict.fromkeys(new)
             left += new
         return [*found]

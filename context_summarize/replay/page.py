@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 from context_summarize.errors import CommandError
+from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.forms import spelled, values_in
 from context_summarize.notes.readings import Readings
@@ -116,13 +117,17 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     if left_out:
         section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
     numbered = zip(result.numbers, result.rows, strict=True)
-    messages = [RenderedRow(number, row["role"], None, clean(row_text(row))) for number, row in numbered if number]
+    messages = [_rendered(number, row, clean) for number, row in numbered if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
         if number > left_out:
             section.append(_compaction(number, line, before, messages, clean))
         before = line.made_rows
     return section
+
+
+def _rendered(number: int, row: JsonRow, clean: Callable[[str], str]) -> RenderedRow:
+    return RenderedRow(number, row["role"], None, clean(row_text(row)), calls=len(analyse(row).calls))
 
 
 def _compaction(

@@ -246,6 +246,7 @@ def _until(history: History, view: ViewState) -> int:
 
 def _steered(own: JsonRow, history: History) -> Steered:
     try:
-        return Steered(moved(own["pins"], history), tuple(own["undone"]), own["undone_at"])
+        at = None if own["undone_at"] is None else int(own["undone_at"])
+        return Steered(moved(own["pins"], history), tuple(map(str, own["undone"])), at)
     except (KeyError, TypeError, ValueError):
         return Steered()  # of another form

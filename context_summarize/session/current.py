@@ -25,7 +25,7 @@ from context_summarize.session.compaction import Announcer, ViewMaker
 from context_summarize.session.conversation import Conversation, Records, with_view
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
-from context_summarize.session.serving import Server
+from context_summarize.session.serving import Retention, Server
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
@@ -95,6 +95,7 @@ class Current:
         self.prefetch.stop()
         self.announcer.withdraw(0, len(self.chat.history), 0.0)
         self.tasks.forget_history(chat.history)
+        self.server.retention = Retention(self.services.count)
         self.chat, self.answered = chat, None
 
     async def steer(self, chat: Conversation) -> None:

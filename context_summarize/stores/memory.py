@@ -96,10 +96,10 @@ def _record_of(text: str | bytes) -> JsonRow | None:
     reader = zlib.decompressobj()
     try:
         data = reader.decompress(b64decode(text), _MOST)  # a few bytes may stand for gigabytes
-        record: JsonRow | None = json.loads(data) if reader.eof else None
+        record = json.loads(data) if reader.eof else None
     except (ValueError, TypeError, RecursionError, zlib.error):
         return None
-    return record
+    return record if isinstance(record, dict) else None
 
 
 class TextStore(ABC):

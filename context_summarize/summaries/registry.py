@@ -245,7 +245,8 @@ class SummaryRegistry:
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
         self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
-        self._rows = {item.node.place: item for item in shown}
+        whole = (item for item in shown if item.text == item.summary.text)  # plans count with whole summaries
+        self._rows = {item.node.place: item for item in whole}
 
     def forget_history(self, history: History) -> None:
         """This one takes the place of another, whose rows are void. Calls under way still fill the store."""

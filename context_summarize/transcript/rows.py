@@ -22,6 +22,10 @@ class RenderedRow:
     text: str
     own: str | None = field(default=None, compare=False, repr=False)
     """Of a user row: the text of the user, without results and attachments, "" where it is none; else None."""
+    calls: int = field(default=0, compare=False, repr=False)
+    """How many calls the row makes; their lines are its last ones that look like calls."""
+    answers: int | None = field(default=None, compare=False, repr=False)
+    """Of a result: which of its group's calls it answers, from 0; None where it answers none, or several."""
 
     @property
     def said(self) -> str:

@@ -36,7 +36,7 @@ def _cpu(unit: str, length: int) -> float:
 def test_the_cost_is_linear(first):
     """A ratio of small costs is noise: only what costs a sixth of a second is measured again."""
     long = full(100_000, 25_000)
-    for second in SIGNS[:: full(6, 9)]:
+    for second in SIGNS[::9]:
         for unit in (first + second, second + first):
             if (cost := _cpu(unit, long)) > long / 600_000:
                 cost = min(cost, _cpu(unit, long))
