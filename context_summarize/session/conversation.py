@@ -185,6 +185,7 @@ class Records:
         farthest record that it begins with.
         """
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
+        own = own if isinstance(own, dict) else None  # a user's own store may give anything
         hashes = await self._hashes(chat.history)
         steered = _steered(own, chat.history) if own and chat.steered == Steered() else chat.steered
         if own and own.get("of") in hashes:

@@ -296,6 +296,18 @@ class Deep(MemoryStore):
         return found
 
 
+@pytest.mark.parametrize("form", [[1], "text", 5, {"view": [1]}, {"pins": 1, "undone": 2, "undone_at": "x"}])
+async def test_a_record_of_another_form_is_ignored(kept: tuple[KeptStore, Ended], form: Any) -> None:
+    """Whatever a store gives: the view is made anew, and no request fails."""
+
+    class Odd(KeptStore):
+        async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
+            return dict.fromkeys(hashes, form)
+
+    view, _ = await resume(as_saved(kept[1].rows), 8_000, store=Odd())
+    assert nodes(view)
+
+
 async def test_a_record_whose_tree_is_too_deep_is_ignored(kept: tuple[KeptStore, Ended]) -> None:
     """The view is made anew."""
     store, ended = Deep(), kept[1]
