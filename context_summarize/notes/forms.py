@@ -16,6 +16,8 @@ _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*?(?:[\d_./\\@-]|[a-z][A-Z]){_IN_RUN
 """Signs without a blank between them that are no plain word. It is looked for at its start alone, in linear time."""
 _ESCAPE = re.compile(r"(?<!\\)(?:\\[nrt]|\\++(?=\"))")
 """Line ends, tabs and quotation marks as JSON writes them."""
+_REDACTED, _GONE = re.compile(r"\[redacted:[^\]\n]{0,60}\]"), "\0"
+"""What is left of a secret: an address or a name around it is no name."""
 _LISTED = re.compile(r"(?m)^[ \t]*+(\d{1,7}+)(?:[\t|→]|:(?!\d))")
 """The number of a line that a tool shows."""
 _PLAIN = re.compile(r"[\w.@:/+~#%&?=-]+|[A-Za-z]:\\.*|[A-Za-z][\w+.-]{1,15}://.*")
@@ -56,7 +58,8 @@ def spelled(name: str) -> str:
 
 def _values(text: str) -> Iterator[str]:
     plain = _ESCAPE.sub(" ", text) if "\\" in text else text
-    runs = dict.fromkeys(run for run in _RUN.findall(plain) if len(run) <= _LONGEST)
+    plain = _REDACTED.sub(_GONE, plain) if "[redacted:" in plain else plain
+    runs = dict.fromkeys(run for run in _RUN.findall(plain) if len(run) <= _LONGEST and _GONE not in run)
     parts = (part for run in runs for part in ([run] if "://" in run else run.split("=")))
     values = dict.fromkeys(part.rstrip(_AFTER).lstrip(_BEFORE) for part in parts)
     return (value for value in values if value and not _SHORT.fullmatch(value))

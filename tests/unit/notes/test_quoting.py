@@ -58,8 +58,10 @@ def test_a_name_is_known_by_its_form(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["He said and/or so.", "10:30", "12,000 USD", "a.m.", "word " * 9, "x" * 300, "//", "/help"]
-)
+    "text",
+    ["He said and/or so.", "10:30", "12,000 USD", "a.m.", "word " * 9, "x" * 300, "//", "/help",
+     "https://user:[redacted: url password]@example.com/path"],
+)  # fmt: skip
 def test_words_and_figures_are_no_names(text: str) -> None:
     assert names_in(text) == []
 
