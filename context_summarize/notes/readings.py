@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from context_summarize.config import ToolKind
+from context_summarize.notes.calls import LINE, READ, Carried, calls_of, telling_line
 from context_summarize.notes.forms import names_in, spelled, values_in, without_line_numbers
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.prose import around, cut, ends_of, flat, pieces_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
-from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
+from context_summarize.transcript.rows import RenderedRow, may_be_call
 
 _MOST, _MOST_SEEN = 3_000, 10_000
 """The newest of each kind that are kept; of values that nobody has named again."""
-_READ = 40_000
-"""Characters of one result that are read, half of them at its end."""
-_SHORT_ARGUMENT, _SHORT_RESULT, _LONG_PATH, _LONG_COMMAND = 300, 100, 300, 2_000
-"""Characters of an argument that names are read from, of a result that is quoted whole, of a path, of a command."""
-_LINE, _CLOSING = 120, 240
-"""Characters of a line around a value, and of the agent's closing words, as they are quoted."""
+_SHORT_ARGUMENT, _SHORT_RESULT, _CLOSING = 300, 100, 240
+"""Characters of an argument that names are read from, of a result that is quoted whole, of the agent's last words."""
 _MOST_PLACES = 20
 """Places of a value in a text that are looked at."""
-_LARGEST = 1_000_000
-"""Characters of arguments that are read as JSON."""
-_PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
-_CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
-_COMMAND_KEYS = ("command", "cmd", "script")
-_READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])")
-_PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
-_LINE_END = re.compile(r"\n|(?<!\\)\\n")
-"""In a text, and as JSON writes it."""
-_COUNTS = re.compile(r"(?i)\b\d+ (?:[a-z]{1,12} )?(?:error|fail|pass|warning|test|problem)")
-_ERRORS = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|exit (?:code|status)|returncode")
 
 
 @dataclass(slots=True)
 class Sentence:
-    """One sentence of the user's, or a run of clauses of a long one."""
+    """One sentence of the user's."""
 
     text: str
     terms: tuple[str, ...]
@@ -145,20 +130,20 @@ class Readings:
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Takes in the rows of the next group, numbered as frames count."""
-        calls: dict[int, tuple[str, str, int]] = {}
+        calls: dict[int, Carried] = {}
         for row in rows:
             if row.role == "user" and row.own != "":
                 self._read_user(row)
             elif row.role == "assistant":
-                self._read_unanswered(calls.values())
-                calls = _calls_of(row)
+                self._read_unanswered(calls)
+                calls = calls_of(row, self.tools)
                 self._read_agent(row)
             elif row.answers in calls:
-                self._read_call(*calls.pop(row.answers), row.text)
+                self._read_call(calls.pop(row.answers), row.text)
             if row.role == "tool" or row.own == "":
                 who = row.name or ("a tool" if row.role == "tool" else "not the user")
-                self._see(row.number, who, ends_of(without_line_numbers(row.text), _READ))
-        self._read_unanswered(calls.values())
+                self._see(row.number, who, ends_of(without_line_numbers(row.text), READ))
+        self._read_unanswered(calls)
         for found in (self.ends, self.written, self.runs, self.named, self.used):
             del found[: len(found) - _MOST if len(found) > _MOST * 5 // 4 else 0]
 
@@ -183,39 +168,24 @@ class Readings:
         if not row.calls or (self.ends and self.ends[-1].text):
             self.ends.append(Quotation(row.number, "" if row.calls else cut(said, _CLOSING)))
         self._use(row.number, said)
-        self._see(row.number, "the agent", ends_of(said, _READ))
+        self._see(row.number, "the agent", ends_of(said, READ))
 
     # --- calls and results --------------------------------------------------------------------------------------------
 
-    def _read_unanswered(self, calls: Iterable[tuple[str, str, int]]) -> None:
-        for call in calls:
-            self._read_call(*call, None)
+    def _read_unanswered(self, calls: Mapping[int, Carried]) -> None:
+        for call in calls.values():
+            self._read_call(call, None)
 
-    def _read_call(self, name: str, arguments: str, number: int, result: str | None) -> None:
+    def _read_call(self, call: Carried, result: str | None) -> None:
         """Takes in a call; `result` is None where it is not read."""
-        given = _object(arguments)
-        texts = [*_texts(given)]
-        short = [text for text in texts if len(text) <= _SHORT_ARGUMENT]
-        self.named += [Quotation(number, one) for one in dict.fromkeys(map(spelled, names_in("\n".join(short))))]
-        kind = self._kind(name, given)
-        if kind == "command":
-            command = flat(_command(given) or f"{name} {arguments}")
-            self.runs.append(Quotation(number, _telling_line(result or ""), cut(command, _LONG_COMMAND)))
-        elif kind in ("write", "edit"):
-            outcome = flat(result or "")
-            paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
-            told = outcome if len(outcome) <= _SHORT_RESULT else ""
-            self.written += [Quotation(number, told, path) for path in map(spelled, paths) if len(path) <= _LONG_PATH]
-        self._use(number, "\n".join(short))
-
-    def _kind(self, name: str, given: Mapping[str, Any]) -> ToolKind:
-        plain = re.split(r"__|[./:]", name)[-1]
-        if known := self.tools.get(name) or self.tools.get(plain):
-            return known
-        if not _path(given) and _command(given):
-            return "command"
-        carries = any(_CONTENT_KEY.search(key.lower()) for key in given) and not _READS.match(plain)
-        return "edit" if carries else "none"
+        short = "\n".join(text for text in call.texts if len(text) <= _SHORT_ARGUMENT)
+        self.named += [Quotation(call.number, one) for one in dict.fromkeys(map(spelled, names_in(short)))]
+        outcome = flat(result or "")
+        told = outcome if len(outcome) <= _SHORT_RESULT else ""
+        self.written += [Quotation(call.number, told, path) for path in map(spelled, call.paths)]
+        if call.command:
+            self.runs.append(Quotation(call.number, telling_line(result or ""), call.command))
+        self._use(call.number, short)
 
     # --- values that are named again ----------------------------------------------------------------------------------
 
@@ -224,7 +194,7 @@ class Readings:
         for value in values_in(text):
             at = _place(text, value)
             self._seen.pop(value, None)
-            self._seen[value] = Quotation(number, around(text, at, at + len(value), _LINE), who)
+            self._seen[value] = Quotation(number, around(text, at, at + len(value), LINE), who)
         if len(self._seen) > _MOST_SEEN * 5 // 4:
             self._seen = dict([*self._seen.items()][-_MOST_SEEN:])
 
@@ -234,13 +204,6 @@ class Readings:
             line = self._seen.get(value)
             if line is not None and line.number < number:
                 self.used.append(Used(number, value, self._seen.pop(value)))
-
-
-def _calls_of(row: RenderedRow) -> dict[int, tuple[str, str, int]]:
-    """Returns the calls of a row by their places; prose may hold lines like theirs before them."""
-    lines = [line for line in row.text.split("\n") if may_be_call(line)] if row.calls else []
-    told = ((at, next(calls_in(line), None)) for at, line in enumerate(lines[-row.calls :]))
-    return {at: (*call, row.number) for at, call in told if call is not None}
 
 
 def _place(text: str, value: str) -> int:
@@ -272,44 +235,3 @@ def _without_least(said: Sequence[Said]) -> list[Said]:
 
 def _marks(sentence: Sentence) -> tuple[bool, int]:
     return sentence.has_sign, sum(any(map(str.isdigit, term)) for term in sentence.terms) * 3 + len(sentence.terms)
-
-
-def _object(text: str) -> dict[str, Any]:
-    """Returns the JSON object of this text, a JSON text under no name; {} for any other text."""
-    try:
-        given = json.loads(text) if len(text) <= _LARGEST else None
-    except (ValueError, RecursionError):
-        given = None
-    return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yields every text in arguments."""
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict | list):
-            left += reversed([*one.values()] if isinstance(one, dict) else one)
-
-
-def _command(given: Mapping[str, Any]) -> str:
-    """Returns the argument that is a command: a text, or a list of words."""
-    found = (given.get(key) for key in _COMMAND_KEYS)
-    texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in found)
-    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
-
-
-def _path(given: Mapping[str, Any]) -> str:
-    named = (value for key, value in given.items() if _PATH_KEY.search(key.lower()))
-    return next((value for value in named if isinstance(value, str) and value and "\n" not in value), "")
-
-
-def _telling_line(result: str) -> str:
-    """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
-    lines = [line for line in map(flat, _LINE_END.split(ends_of(result, _READ))) if any(map(str.isalnum, line))]
-    for pattern in (_COUNTS, _ERRORS):
-        if found := [line for line in lines if pattern.search(line)]:
-            return cut(found[-1], _LINE)
-    return cut(lines[-1], _LINE) if lines else ""

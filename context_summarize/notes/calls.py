@@ -1,0 +1,116 @@
+"""What a tool call carried, told by the names of its arguments: texts, paths, a command; and its result's telling line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from context_summarize.config import ToolKind
+from context_summarize.notes.prose import cut, ends_of, flat
+from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
+
+READ = 40_000
+"""Characters of one result that are read, half of them at its end."""
+LINE = 120
+"""Characters of a line as it is quoted."""
+_LARGEST = 1_000_000
+"""Characters of arguments that are read as JSON."""
+_LONG_PATH, _LONG_COMMAND = 300, 2_000
+_PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
+_CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
+_COMMAND_KEYS = ("command", "cmd", "script")
+_READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])")
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
+_LINE_END = re.compile(r"\n|(?<!\\)\\n")
+"""In a text, and as JSON writes it."""
+_COUNTS = re.compile(r"(?i)\b\d+ (?:[a-z]{1,12} )?(?:error|fail|pass|warning|test|problem)")
+_ERRORS = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|exit (?:code|status)|returncode")
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """One call, as far as the notes may quote it."""
+
+    number: int
+    """Of the message that makes it."""
+    texts: tuple[str, ...]
+    """Every text in its arguments."""
+    paths: tuple[str, ...] = ()
+    """Those that it carried content to."""
+    command: str = ""
+
+
+def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carried]:
+    """Returns the calls of a row by their places; prose before them may hold lines like theirs.
+
+    Args:
+        tools: kinds by tool name that come before what is read from the arguments; see the setting `action_tools`.
+    """
+    lines = [line for line in row.text.split("\n") if may_be_call(line)] if row.calls else []
+    told = ((at, next(calls_in(line), None)) for at, line in enumerate(lines[-row.calls :]))
+    return {at: _carried(row.number, *call, tools) for at, call in told if call is not None}
+
+
+def _carried(number: int, name: str, arguments: str, tools: Mapping[str, ToolKind]) -> Carried:
+    given = _object(arguments)
+    texts, kind = tuple(_texts(given)), _kind(name, given, tools)
+    if kind == "command":
+        return Carried(number, texts, command=cut(_command(given) or f"{name} {arguments}", _LONG_COMMAND))
+    if kind not in ("write", "edit"):
+        return Carried(number, texts)
+    paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
+    return Carried(number, texts, tuple(path for path in paths if len(path) <= _LONG_PATH))
+
+
+def telling_line(result: str) -> str:
+    """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
+    lines = [line for line in map(flat, _LINE_END.split(ends_of(result, READ))) if any(map(str.isalnum, line))]
+    for pattern in (_COUNTS, _ERRORS):
+        if found := [line for line in lines if pattern.search(line)]:
+            return cut(found[-1], LINE)
+    return cut(lines[-1], LINE) if lines else ""
+
+
+def _kind(name: str, given: Mapping[str, Any], tools: Mapping[str, ToolKind]) -> ToolKind:
+    plain = re.split(r"__|[./:]", name)[-1]
+    if known := tools.get(name) or tools.get(plain):
+        return known
+    if not _path(given) and _command(given):
+        return "command"
+    carries = any(_CONTENT_KEY.search(key.lower()) for key in given) and not _READS.match(plain)
+    return "edit" if carries else "none"
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Returns the JSON object of this text, a JSON text under no name; {} for any other text."""
+    try:
+        given = json.loads(text) if len(text) <= _LARGEST else None
+    except (ValueError, RecursionError):
+        given = None
+    return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields every text in arguments."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            left += reversed([*one.values()] if isinstance(one, dict) else one)
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """Returns the argument that is a command: a text, or a list of words."""
+    found = (given.get(key) for key in _COMMAND_KEYS)
+    texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in found)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _path(given: Mapping[str, Any]) -> str:
+    named = (value for key, value in given.items() if _PATH_KEY.search(key.lower()))
+    return next((value for value in named if isinstance(value, str) and value and "\n" not in value), "")
