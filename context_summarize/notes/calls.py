@@ -1,4 +1,4 @@
-"""What a tool call carried, told by the names of its arguments: texts, paths, a command; and its result's telling line."""
+"""What a tool call carried, told by the names of its arguments: texts, paths, a command; its result's telling line."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ GAP = "[…]"
 _ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
 _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
-_LONGEST = 600
-"""Characters of a sentence as it is quoted."""
+_CLAUSE = re.compile(r"(?<=[,;:—–]) ")
+_LONGEST = 280
+"""Characters from which on a sentence is divided at its clauses."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
 NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words."""
@@ -56,7 +57,7 @@ def ends_of(text: str, most: int) -> str:
 
 def _boundary(text: str, at: int, step: int) -> int:
     """Returns the nearest place in this direction that lies in no number, id or word."""
-    for place in range(at, at + step * _LONGEST // 2, step):
+    for place in range(at, at + step * _LONGEST, step):
         if not 0 < place < len(text):
             return min(max(place, 0), len(text))
         pair = text[place - 1 : place + 1]
@@ -94,10 +95,21 @@ def sentences_of(text: str) -> Iterator[tuple[int, int]]:
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Yields the sentences of a text, each on one line; the middle of a very long one is left out visibly."""
+    """Yields the sentences of a text, each on one line; a long one in runs of its clauses."""
     for start, end in sentences_of(text):
-        if line := cut(text[start:end], _LONGEST):
-            yield line
+        yield from clauses_of(text[start:end])
+
+
+def clauses_of(sentence: str) -> Iterator[str]:
+    """Yields a sentence on one line, or runs of its clauses where it is long."""
+    line, held = flat(sentence), ""
+    for clause in _CLAUSE.split(line) if len(line) > _LONGEST else [line]:
+        if held and len(held) + len(clause) >= _LONGEST:
+            yield held
+            held = ""
+        held = f"{held} {clause}".strip()
+    if held:
+        yield held
 
 
 def terms_of(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from context_summarize.config import ToolKind
 from context_summarize.notes.calls import LINE, READ, Carried, calls_of, telling_line
 from context_summarize.notes.forms import names_in, spelled, values_in, without_line_numbers
 from context_summarize.notes.own_text import REMOVED, own_text
-from context_summarize.notes.prose import around, cut, ends_of, flat, pieces_of, terms_of
+from context_summarize.notes.prose import around, clauses_of, cut, ends_of, flat, sentences_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, may_be_call
 
@@ -33,6 +33,8 @@ class Sentence:
     has_sign: bool
     follows: bool
     """True where nothing stands between it and the sentence before it in its message."""
+    begins: bool = True
+    """False for later clauses of a long sentence, which say little, or the opposite, without its first ones."""
     tokens: int = 0
     """Counted when it is first weighed."""
     letters: str = ""
@@ -151,10 +153,15 @@ class Readings:
 
     def _read_user(self, row: RenderedRow) -> None:
         own = own_text(row.said)
-        pieces = [(text, at > 0) for part in own.split(REMOVED) for at, text in enumerate(pieces_of(part))]
+        pieces = [
+            (text, place > 0 or start > 0, place == 0)
+            for part in own.split(REMOVED)
+            for start, end in sentences_of(part)
+            for place, text in enumerate(clauses_of(part[start:end]))
+        ]
         found = {
-            at: Sentence(text, terms_of(text), has_sign(self.signs, text), follows)
-            for at, (text, follows) in enumerate(pieces)
+            at: Sentence(text, terms_of(text), has_sign(self.signs, text), follows, begins)
+            for at, (text, follows, begins) in enumerate(pieces)
             if any(map(str.isalnum, text))
         }
         self._use(row.number, own)

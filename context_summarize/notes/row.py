@@ -118,8 +118,10 @@ def _said(words: Words, ends: Mapping[int, Quotation]) -> Iterator[str]:
         for at in chosen.get(message.number, ()):
             sentence = message.sentences[at]
             is_next = before >= 0 and at == before + 1 and sentence.follows
-            text += (f" {GAP} " if before >= 0 and not is_next else " ") + sentence.text
+            text += (f" {GAP} " if not is_next and (before >= 0 or not sentence.begins) else " ") + sentence.text
             before = at
+        following = message.sentences.get(before + 1) if text else None
+        text += f" {GAP}" if following is not None and not following.begins else ""
         end = ends.get(message.number)
         if text or end is not None:
             yield f"#{message.number}{text or f' {GAP}'}"

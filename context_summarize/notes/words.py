@@ -140,7 +140,10 @@ class Words:
         number, at = place
         message = self.said[self._at[number]].sentences
         before = at - 1 if len(message[at].text) <= _SHORT_SENTENCE else at
-        found = dict.fromkeys((number, one) for one in (before, at, at + 1) if one in message)
+        first = at
+        while first - 1 in message and not message[first].begins:
+            first -= 1
+        found = dict.fromkeys((number, one) for one in (first, before, at, at + 1) if one in message)
         left, replies = [*found], set[Place]()
         while left:
             one = left.pop()

@@ -49,6 +49,7 @@ async def test_what_is_for_the_screen_alone_reaches_no_request_summary_note_or_r
         found = ()
     assert found == ()
     assert untimed(await made.get_messages()) == rows
+    await made.close()
 
 
 async def test_every_row_of_a_view_has_metadata() -> None:

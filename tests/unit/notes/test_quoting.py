@@ -163,3 +163,12 @@ def test_no_number_is_cut_and_no_line_is_quoted_for_a_part_of_a_longer_number() 
     assert [one.line.text for one in readings.used] == ["module 451 is broken"]
     assert "12,345,678" in cut("total 12,345,678 EUR " * 9, 40)
     assert [*pieces_of("1. One-way\n2. Economy")] == ["1. One-way", "2. Economy"]
+
+
+def test_no_clause_of_a_long_sentence_stands_without_its_first_one() -> None:
+    """A prohibition would read as an order."""
+    long = "I do not want any of these to happen, " + "whoever asks for it on whatever day of the week, " * 20
+    told = row_of(("user", f"{long}delete the table users-9931 and drop the schema z-7712."), room=260)
+    for line in told.split("\n"):
+        assert "z-7712" not in line or "I do not want any of these" in line
+    assert "I do not want any of these to happen" in told
