@@ -112,6 +112,11 @@ def clauses_of(sentence: str) -> Iterator[str]:
         yield held
 
 
+def has_digit(text: str) -> bool:
+    """Returns True where a digit stands in the text."""
+    return any(map(str.isdigit, text))
+
+
 def terms_of(text: str) -> tuple[str, ...]:
     """Returns what ties texts together, each once: words and figures in lower case; pairs of letters without blanks."""
     found: dict[str, None] = {}
@@ -119,6 +124,6 @@ def terms_of(text: str) -> tuple[str, ...]:
         plain = word.strip(_AROUND)
         if NO_BLANKS.search(plain):
             found |= dict.fromkeys(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
-        elif len(plain) > 2 or any(map(str.isdigit, plain)):
+        elif len(plain) > 2 or has_digit(plain):
             found[plain] = None
     return tuple(found)

@@ -12,7 +12,7 @@ from context_summarize.config import ToolKind
 from context_summarize.notes.calls import LINE, READ, Carried, calls_of, telling_line
 from context_summarize.notes.forms import names_in, spelled, values_in, without_line_numbers
 from context_summarize.notes.own_text import REMOVED, own_text
-from context_summarize.notes.prose import around, clauses_of, cut, ends_of, flat, sentences_of, terms_of
+from context_summarize.notes.prose import around, clauses_of, cut, ends_of, flat, has_digit, sentences_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, may_be_call
 
@@ -20,6 +20,8 @@ _MOST, _MOST_SEEN = 3_000, 10_000
 """The newest of each kind that are kept; of values that nobody has named again."""
 _SHORT_ARGUMENT, _SHORT_RESULT, _CLOSING = 300, 100, 240
 """Characters of an argument that names are read from, of a result that is quoted whole, of the agent's last words."""
+_FIGURE = 3
+"""What a term with a digit counts beside its place among the terms of a sentence."""
 _MOST_PLACES = 20
 """Places of a value in a text that are looked at."""
 
@@ -241,4 +243,4 @@ def _without_least(said: Sequence[Said]) -> list[Said]:
 
 
 def _marks(sentence: Sentence) -> tuple[bool, int]:
-    return sentence.has_sign, sum(any(map(str.isdigit, term)) for term in sentence.terms) * 3 + len(sentence.terms)
+    return sentence.has_sign, len(sentence.terms) + _FIGURE * sum(map(has_digit, sentence.terms))

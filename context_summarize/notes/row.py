@@ -20,10 +20,12 @@ _RUNS = "Newest runs of repeated commands: "
 _NAMED = "Names in earlier calls, newest first: "
 _USED = "Lines with a value that was named again later, newest first:\n"
 HEADINGS = (_WORDS, _UNDER_WAY, _WRITTEN, _RUNS, _NAMED, _USED)
-_CALLS, _NAMES, _TOLD, _ENDS = 0.2, 0.2, 0.25, 0.15
+_CALLS, _NAMES, _LINES, _ENDS = 0.2, 0.2, 0.25, 0.15
 """Shares of the room that calls and names may take; the share of the rest for how turns ended."""
 _LONG_COMMAND = 120
 """Characters of a command as it is quoted."""
+_MARK = 8
+"""Tokens of what stands before the words that ended a turn."""
 _LEFT_OUT = 12
 """Tokens of the line that counts what is left out."""
 
@@ -47,7 +49,7 @@ def write(readings: Readings, held: Held, wanted: Wanted, room: int, count: Coun
     new = dict.fromkeys(one.text for one in reversed(readings.named) if one.text not in called)
     names = _listed(_NAMED, new, int(room * _NAMES), count)
     room -= sum(count(part) + 1 for part in (calls, names) if part)
-    reserved = _used(readings, wanted.told, called, int(room * _TOLD), count)
+    reserved = _used(readings, wanted.told, called, int(room * _LINES), count)
     words = _words(readings, held, wanted, room - count(reserved), count)
     room -= count(words) + 1
     used = _used(readings, wanted.told, called | _spelled(words), room, count)
@@ -102,7 +104,7 @@ def _ended(turns: Iterable[tuple[int, Quotation]], room: int, count: Count) -> t
     """Returns the turns whose ends find room, and the room that is left."""
     ends = dict[int, Quotation]()
     for number, end in turns:
-        if (price := count(end.text) + 2 * _LEFT_OUT // 3) <= room:
+        if (price := count(end.text) + _MARK) <= room:
             ends[number] = end
             room -= price
     return ends, room

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from context_summarize.notes.prose import has_digit
 from context_summarize.notes.readings import Said, Sentence
 from context_summarize.tokens.measure import Count
 
@@ -74,7 +75,7 @@ class Words:
         return self.said[self._at[place[0]]].sentences[place[1]]
 
     def take(self, places: Iterable[Place], room: int) -> int:
-        """Chooses each of these with what is bound to it, as far as there is room; the tokens that are left."""
+        """Chooses each of these with what is bound to it, as far as there is room; returns the tokens that are left."""
         misses = 0
         for place in places:
             if misses > _MOST_MISSES:
@@ -126,7 +127,7 @@ class Words:
     def _worth(self, sentence: Sentence) -> float:
         """Returns what a sentence says for its size: the rarer a term, the more; what the view holds says nothing."""
         new = (term for term in sentence.terms if term not in self._held.terms)
-        says = sum((_FIGURE if _has_digit(term) else 1.0) / self._messages[term] for term in new)
+        says = sum((_FIGURE if has_digit(term) else 1.0) / self._messages[term] for term in new)
         return says / (len(sentence.text) / 4 + _OVERHEAD)
 
     # --- what is bound to a sentence ----------------------------------------------------------------------------------
@@ -168,10 +169,10 @@ class Words:
     def _renewal(self, place: Place) -> list[Place]:
         """Returns the newest later sentence with the rarest shared term."""
         terms = [term for term in self.sentence(place).terms if self._last[term] > place]
-        rare = [term for term in terms if self._messages[term] <= _COMMON or _has_digit(term)]
+        rare = [term for term in terms if self._messages[term] <= _COMMON or has_digit(term)]
         if not rare:
             return []
-        return [self._last[min(rare, key=lambda term: (self._messages[term], not _has_digit(term), -len(term)))]]
+        return [self._last[min(rare, key=lambda term: (self._messages[term], not has_digit(term), -len(term)))]]
 
     def _is_held(self, place: Place) -> bool:
         return place[0] in self._held.whole or self.sentence(place).text in self._held.sentences
@@ -180,7 +181,3 @@ class Words:
         sentence = self.sentence(place)
         sentence.tokens = sentence.tokens or self._count(sentence.text) + 1
         return sentence.tokens
-
-
-def _has_digit(term: str) -> bool:
-    return any(map(str.isdigit, term))

@@ -172,3 +172,15 @@ def test_no_clause_of_a_long_sentence_stands_without_its_first_one() -> None:
     for line in told.split("\n"):
         assert "z-7712" not in line or "I do not want any of these" in line
     assert "I do not want any of these to happen" in told
+
+
+def test_a_line_stands_for_a_value_that_only_a_gone_summary_told() -> None:
+    """And for none that nobody named again."""
+    readings = Readings.fresh({}, ())
+    readings.read([RenderedRow(1, "tool", "look_up", "the seal is QX-4417\nthe crate is QX-4418", answers=0)])
+    told, untold = (
+        write(readings, NOTHING, Wanted(told=values), 900, lambda text: len(text) // 4 + 1)
+        for values in (["QX-4417"], [])
+    )
+    assert told.endswith('#1 look_up: "the seal is QX-4417"')
+    assert untold == ""
