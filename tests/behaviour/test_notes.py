@@ -271,6 +271,29 @@ class TestWhatItTells:
         assert "the notes cannot be written" in caplog.text
         assert "Tr0ub4dor" not in caplog.text
 
+    async def test_a_rule_that_the_notes_quoted_is_in_its_summary_again_where_there_are_none(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And is cut from it as long as they quote it."""
+        rule = "Reports go to Berta and to nobody else in the house."
+
+        def says(request: ChatRequest) -> str:
+            return f"{answer(request)}\nStanding rules:\n- {rule if rule in str(request.messages[1]) else 'none'}"
+
+        def fails(self: NotesLog, *_: object, **__: object) -> str:
+            raise LookupError("no such thing")
+
+        session = AgentSession({"summary_share": 0.6}, provider=ScriptedProvider(then=says))
+        await session.play([user("Hello."), assistant("Hi."), user(rule), assistant("Yes."), *agent_session(6)])
+        view = await session.view()
+        assert rule in told(view)
+        assert rule not in str(nodes(view))
+        monkeypatch.setattr(NotesLog, "write", fails)
+        await session.manager.compact()
+        view = await session.view()
+        assert notes(view) is None
+        assert rule in str(nodes(view))
+
     async def test_a_row_that_cannot_be_read_is_passed_over_whole(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
