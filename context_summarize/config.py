@@ -100,9 +100,9 @@ class Config:
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
-        "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
+        "must be a share (0.65), tokens (90000) or both ([0.65, 90000]: the smaller one counts), got {!r}",
     ] = (0.65, 90_000)
-    """Size at which a request is compacted: a share of the budget (0.65), tokens (150000), or the smaller of both."""
+    """Size at which a request is compacted: a share of the budget (0.65), tokens (90000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
@@ -174,8 +174,7 @@ class Config:
         given = {key: value for key, value in config.items() if _nearest(str(key))}
         if unknown := [str(key) for key in config if key not in given]:
             logger.warning(
-                "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
-                ", ".join(unknown),
+                "unknown settings are ignored: %s; known settings: %s", ", ".join(unknown), ", ".join(sorted(SETTINGS))
             )
         if given.get("compact_threshold", 0) is None:
             del given["compact_threshold"]  # a bundle writes null over the threshold that another module was given
