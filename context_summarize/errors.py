@@ -31,7 +31,7 @@ class MessageError(ContextSummarizeError, ValueError):
 
 
 class SummaryUnavailable(ContextSummarizeError):
-    """No summary could be made for one key. `kind` is one word for events and logs; 0 attempts: no provider was asked."""
+    """No summary could be made for one key. `kind` is one word for events and logs; 0 attempts: nobody was asked."""
 
     def __init__(
         self,
