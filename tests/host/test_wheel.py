@@ -122,9 +122,9 @@ def test_the_page_of_a_package_index_has_no_link_into_the_repository(installed):
     with zipfile.ZipFile(installed.wheel) as wheel:
         [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = message_from_bytes(wheel.read(name))
-    page = metadata.get_payload()
+    page = str(metadata.get_payload())
     links = re.findall(r"\]\(([^)]+)\)", page) + re.findall(r'src(?:set)?="([^"]+)"', page)
-    own = {address.split(", ")[1] for address in metadata.get_all("Project-URL")}
+    own = {address.split(", ")[1] for address in metadata.get_all("Project-URL", [])}
     [home] = [address for address in own if all(other.startswith(address) for other in own)]
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert [link for link in links if not link.startswith("https://")] == []
