@@ -27,8 +27,6 @@ class CompactionRequest:
     """What the newest summarised part should keep above all; with reason `manual` only."""
     known_only: bool = False
     """Only of texts that are known, as far as they go."""
-    easy: bool = False
-    """Only as much as a compaction at the very threshold would summarise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +63,6 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
     """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
     draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
-    if request.easy:
-        goal = max(goal, _prefetched_goal(draft, limits))
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(limits.keep_recent, goal)
     if request.reason == "manual":

@@ -102,10 +102,6 @@ def decide_for(case: Case, given: PlanInput) -> Decision:
 
 def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
     """The plan of what is ready where that is enough; else the one that is waited for, or put off."""
-    if defers:
-        plan = make(CompactionRequest(plan.reason, easy=True))
-        if not plan.missing:
-            return plan
     ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = _MOST_OF_IT * plan.freed if defers else 0
     return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan

@@ -87,15 +87,8 @@ class Scene:
         room = given.pop("own_budget") - self.system_tokens
         return Limits(**{"system_tokens": self.system_tokens, "view_room": room, "base": room, **given})
 
-    def plan(
-        self,
-        reason: Reason = "threshold",
-        focus: str | None = None,
-        *,
-        easy: bool = False,
-        **changes: Any,
-    ) -> Plan:
-        request = CompactionRequest(reason, focus, known_only=reason == "cold_cache", easy=easy)
+    def plan(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
+        request = CompactionRequest(reason, focus, known_only=reason == "cold_cache")
         return plan(self.planned(**changes), request)
 
     def planned(self, **changes: Any) -> PlanInput:
@@ -332,24 +325,7 @@ def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(scene: Scene, reas
     assert scene.plan(reason).tokens_before == scene.view().tokens()
 
 
-# --- made of what is ready ------------------------------------------------------------------------------------------
-
-
-def ready_scene(ready: int, **limits: Any) -> Scene:
-    """A view of 3,200 tokens above its threshold, of whose next compaction so many of seven summaries are there."""
-    scene = Scene(talk(16), **limits)
-    scene.known.update((node, scene.show(node)) for node in scene.plan().missing[:ready])
-    return scene
-
-
-def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> None:
-    """Its summaries are under way already; the whole goes down to the target."""
-    scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
-    whole, easy = scene.plan(), scene.plan(easy=True)
-    assert plan(scene.planned(), CompactionRequest()) == whole
-    assert easy.view.nodes == whole.view.nodes[: len(easy.view.nodes)] != whole.view.nodes
-    assert easy.reached
-    assert easy.tokens_after > scene.limits().target_room
+# --- made ahead -----------------------------------------------------------------------------------------------------
 
 
 def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:

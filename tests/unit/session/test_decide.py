@@ -38,11 +38,10 @@ def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int
 
 
 def decided(case: dict[str, Any], whole: dict[str, int], **others: dict[str, int]) -> Step:
-    """The step where the plans of the whole, of what is ready and of an easy compaction are these."""
+    """The step where the plans of the whole and of what is ready are these."""
 
     def make(ask: CompactionRequest) -> Plan:
-        kind = "ready" if ask.known_only else "easy" if ask.easy else "whole"
-        return plan(ask, **{"whole": whole, **others}.get(kind, whole))
+        return plan(ask, **{"whole": whole, **others}.get("ready" if ask.known_only else "whole", whole))
 
     return decide(Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case}), LIMITS, make)[0]
 
