@@ -128,7 +128,7 @@ class Config:
     action_tools: Annotated[
         Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
-    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments tell it."""
+    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments show it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
     """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
     shorten_tool_results: Annotated[
