@@ -134,7 +134,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/created
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
-	@$(PIP) install --editable '.[dev]'
+	@$(PIP) install --editable '.[dev,prices]'
 	@touch $@ $(VENV)/installed
 
 $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt
