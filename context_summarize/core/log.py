@@ -34,10 +34,13 @@ class Log:
         count: tokens of a text.
         redact: takes secrets out of what is rendered; None = leaves them in.
         recall: summaries and shortened rows say how the model asks for the originals.
+        summary_role: of the rows that represent what is summarised.
     """
 
-    def __init__(self, count: Count, redact: Redact | None = None, *, recall: bool = False) -> None:
-        self.count, self.redact, self.recall = count, redact, recall
+    def __init__(
+        self, count: Count, redact: Redact | None = None, *, recall: bool = False, summary_role: str = "system"
+    ) -> None:
+        self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
         """The first user message."""
