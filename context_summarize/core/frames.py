@@ -25,17 +25,17 @@ def show_node(log: Log, node: Node, summary: Summary, frame: Frame, text: str | 
         level=str(node.level),
         recall=f' Originals: {NAME}(messages="{first}-{last}").' if log.recall else "",
     )
-    row = _row(content, key=node.key, level=node.level, messages=[first, last])
+    row = _row(content, log.summary_role, key=node.key, level=node.level, messages=[first, last])
     return ShownNode(node, summary, text, row, measure(row, log.count))
 
 
 def no_summary(log: Log, frontier: int) -> JsonRow:
     """Returns what is left of all summaries before a rendered group where even they do not fit."""
     _, last = log.message_range(0, frontier)
-    return _row(f"[messages 1–{last} of the conversation: no room for a summary]", messages=[1, last])
+    return _row(f"[messages 1–{last} of the conversation: no room for a summary]", log.summary_role, messages=[1, last])
 
 
-def _row(content: str, role: str = "system", **marks: object) -> JsonRow:
+def _row(content: str, role: str, **marks: object) -> JsonRow:
     return {"role": role, "content": content, "metadata": {"source": SOURCE, "ephemeral": True, **marks}}
 
 
@@ -57,7 +57,7 @@ def show_notes(log: Log, text: str, frontier: int) -> ShownNotes:
     _, last = log.message_range(0, frontier)
     hint = f' More: {NAME}(words="a value from below").' if log.recall else ""
     content = notes_frame(text=quoted(without_surrogates(text), notes_frame), last=str(last), recall=hint)
-    row = _row(content, notes=[1, last])
+    row = _row(content, log.summary_role, notes=[1, last])
     return ShownNotes(text, row, measure(row, log.count))
 
 

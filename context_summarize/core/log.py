@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 
 from context_summarize.background import LONG
@@ -34,10 +35,13 @@ class Log:
         count: tokens of a text.
         redact: takes secrets out of what is rendered; None = leaves them in.
         recall: summaries and shortened rows say how the model asks for the originals.
+        summary_role: of the rows that represent what is summarised.
     """
 
-    def __init__(self, count: Count, redact: Redact | None = None, *, recall: bool = False) -> None:
-        self.count, self.redact, self.recall = count, redact, recall
+    def __init__(
+        self, count: Count, redact: Redact | None = None, *, recall: bool = False, summary_role: str = "system"
+    ) -> None:
+        self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
         """The first user message."""
@@ -73,16 +77,18 @@ class Log:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, row: Row, tokens: int = -1) -> None:
-        """Append one analysed row; `tokens` -1 leaves the counting for later."""
+    def add(self, row: Row, tokens: int = -1) -> list[Group]:
+        """Append one analysed row; returns the groups that it closes. `tokens` -1 leaves the counting for later."""
         index = len(self.rows)
         self.rows.append(row)
         if row.user and self.first_user is None:
             self.first_user = row.raw
         self.tokens.append(tokens)
-        for group in self._grouper.feed(index, row):
+        closed = self._grouper.feed(index, row)
+        for group in closed:
             self._close(group)
         self.open_groups = self._grouper.open_groups()
+        return closed
 
     def _is_repeated(self, row: Row) -> bool:
         """True for a system row whose equal came before it: hosts may add their prompt again and again."""
@@ -215,6 +221,12 @@ class Log:
 
     def _made_entries(self, group: Group) -> tuple[Entry, ...]:
         return group_entries(self.rows, group, self.count_row, self.count)
+
+    def take_in(self, index: int, closed: Sequence[Group]) -> None:
+        """Count a row, and make the entries of the groups that it has closed."""
+        self.count_row(index)
+        for group in closed:
+            self.entries(group)
 
     def make_entries_from(self, row: int) -> None:
         """Count all rows from this one on, and make the entries of their groups."""

@@ -1,18 +1,25 @@
-"""Tells of compactions: their events, each announcement closed exactly once, and lines in the log."""
+"""Tells of compactions: their events, each announcement closed exactly once; lines in the log and for the user."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
+from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.transcript.rows import counted
 
 logger = logging.getLogger(__name__)
+
+_LONG_WAIT = 3.0
+"""Seconds after which a user wants to know why nothing happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +31,8 @@ class Change:
     from_cache: int = 0
     fallbacks: int = 0
     """Nodes of the view that no model wrote."""
+    new_fallbacks: int = 0
+    """Those that the view did not show before."""
     shortened: int = 0
     """Rows that the view shows shortened, and did not before."""
     values: Kept = field(default_factory=Kept)
@@ -33,10 +42,14 @@ class Change:
 
 
 class Announcer:
-    """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
+    """Puts the events of compactions into an outbox; each announcement is closed exactly once.
 
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
+    Args:
+        to_user: the host's user gets a line for what takes time or costs quality.
+    """
+
+    def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
+        self._outbox, self._to_user = outbox, to_user
         self._is_open = False
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
@@ -91,7 +104,34 @@ class Announcer:
                 values.lost,
                 such,
             )
+        if self._to_user and plan is not None:
+            self._tell_user(change, tokens, left, after.view)
         return tokens - left
+
+    def _tell_user(self, change: Change, before: int, after: int, view: View) -> None:
+        summaries = counted(len(view.shown), "summary", "summaries")
+        self._outbox.tell(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
+        if change.new_fallbacks:
+            failed = counted(change.new_fallbacks, "summary", "summaries")
+            text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
+            self._outbox.tell(text, "warning")
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Tell the host's user of a wait that becomes long."""
+        if not self._to_user:
+            yield
+            return
+        notice = asyncio.create_task(self._tell_wait(), name="context-summarize:notice")
+        try:
+            yield
+        finally:
+            notice.cancel()
+
+    async def _tell_wait(self) -> None:
+        await asyncio.sleep(_LONG_WAIT)
+        self._outbox.tell("context: the request waits for summaries of older messages …")
+        await self._outbox.flush()
 
     def _close(self, before: int, after: int, rows: int, change: Change, *, is_undo: bool) -> None:
         self._is_open = False

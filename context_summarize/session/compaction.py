@@ -55,7 +55,8 @@ class Compactions:
         left = 0.0 if falls_back else max(0.0, tried.until - began)
         try:
             seconds = None if left == math.inf else left
-            await self._tasks.get(plan.missing, chat.log, target, seconds, tried.stop)
+            with self._current.announcer.waiting():
+                await self._tasks.get(plan.missing, chat.log, target, seconds, tried.stop)
         finally:
             tried.waited += services.clock() - began
         if falls_back:
@@ -73,11 +74,12 @@ class Compactions:
         view = replace(view, rows_at_compaction=len(before.log))
         after = before.compacted(view, current.records.hash_of(before.log, view))
         shown_before = {node.place for node in before.view.nodes}
-        new = [item.node for item in view.shown if item.node.place not in shown_before]
+        new = [item for item in view.shown if item.node.place not in shown_before]
         change = Change(
             plan=plan,
-            from_cache=sum(self._tasks.is_from_store(node.key) for node in new),
+            from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
             fallbacks=sum(item.summary.fallback for item in view.shown),
+            new_fallbacks=sum(item.summary.fallback for item in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
             values=kept,
             waited=tried.waited,

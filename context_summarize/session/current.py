@@ -67,7 +67,7 @@ class Current:
         )
         self.summarizer = Summarizer(services)
         self.tasks = tasks = SummaryRegistry(services, self.summarizer, host.is_cancelled)
-        self.announcer = Announcer(services.outbox)
+        self.announcer = Announcer(services.outbox, to_user=config.announce and not host.is_child)
         self.server = Server(services.outbox, host.meter, services.count)
         self.records = Records(services, tasks, host.session_id)
         self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: next_plan(self.plan_input(chat, limits)))
@@ -82,7 +82,8 @@ class Current:
     def fresh(self) -> Conversation:
         """A conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
-        log = Log(count, self._redact, recall=self.host.providers.offers_recall())
+        recall = self.host.providers.offers_recall()
+        log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
         return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
 

@@ -18,7 +18,6 @@ from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
 from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
-from context_summarize.tokens.measure import measure
 
 _AT_ONCE = 50
 """Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
@@ -59,17 +58,16 @@ class Incoming:
         if file is not None and not file.loaded:
             await file.append([raw])
             return
-        self._take([raw])
         log = self._current.chat.log
-        index = len(log) - 1
+        index, closed = len(log), log.add(analyse(raw))
         if file is not None:
             await file.append([raw])
         if not counter.loaded:
             await counter.load()
-        log.tokens[index] = await in_thread(rough_size(raw), measure, raw, counter.count)
+        await in_thread(rough_size(raw), log.take_in, index, closed)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
-        """Append normalised rows to the history."""
+        """Append normalised rows to the log."""
         for raw in rows:
             self._current.chat.log.add(analyse(raw))
 
