@@ -152,7 +152,7 @@ class Summarizer:
         self._services.outbox.put(SUMMARY, told)
 
     def _tell_failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """Tell of each failure, of a lasting one once until a summary is made, of a pause not again."""
+        """Tells of each failure, of a lasting one once until a summary is made. A pause has been told of."""
         if not error.attempts and not error.permanent:
             return
         self._services.totals.failed += 1
