@@ -29,9 +29,10 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
+from context_summarize.replay.inspection import Inspection, inspect_rows
 from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
-from context_summarize.replay.recordings import Inspection, Recording, inspect_rows, open_recording
+from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
 from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
@@ -44,8 +45,9 @@ _KERNEL_SECONDS = 0.2
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
 _SESSION_HELP = (
-    "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
-    "stored, or the beginning of one; or - for standard input."
+    "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code, or messages in OpenAI's or "
+    "Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or the "
+    "beginning of one; or - for standard input."
 )
 _CONFIG_HELP = (
     "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
@@ -119,14 +121,14 @@ def replay_command(
 
 
 def _opened(session: str) -> Recording:
-    """The recording that the argument names; a line that is left out of it is named on stderr.
+    """The recording that the argument names; what is left out of it is named on stderr.
 
     Raises:
         CommandError: there is none, or it holds no session.
     """
     recording = open_recording(session)
-    if recording.cut is not None:
-        told(f"note: {recording.cut} is cut off and left out; is the file still being written?", "yellow")
+    if recording.left_out:
+        told(f"note: left out of {recording.name}: {recording.left_out}", "yellow")
     return recording
 
 
@@ -225,8 +227,8 @@ def _verdict(check: Check) -> tuple[str, str, str]:
 def inspect_command(session: str, as_json: bool) -> None:
     """Say what a recording holds, without replaying it: rows, tokens, broken pairs, largest messages.
 
-    --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles and
-    largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
+    --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles, tools
+    and largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
 
     Exit status: 0, 2 if the session or an option cannot be used, 130 interrupted.
     """
@@ -250,6 +252,7 @@ def _print_inspection(name: str, found: Inspection) -> None:
         sentence(f"{counted(found.orphan_results, 'result')} without a call.")
     about = {
         "roles": "System and developer rows belong to the host and have no message number.",
+        "tools": "Calls, results, and the tokens of these.",
         "largest": "The messages that take the most tokens.",
     }
     for title, remark in about.items():

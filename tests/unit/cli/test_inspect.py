@@ -24,7 +24,7 @@ def test_the_example_is_told_by_roles_and_largest_rows() -> None:
     data = inspected(EXAMPLE)
 
     assert data.keys() == {
-        *("file", "rows", "messages", "tokens", "unanswered_calls", "orphan_results", "roles", "largest"),
+        *("file", "rows", "messages", "tokens", "unanswered_calls", "orphan_results", "roles", "tools", "largest"),
     }
     assert (data["file"], data["rows"], data["messages"], data["tokens"]) == (EXAMPLE.name, 1_335, 1_334, 120_073)
     assert sum(role["rows"] for role in data["roles"]) == data["rows"]
