@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.filesize import decimal
 
-from context_summarize.cli.common import facts, guarded, json_option, print_json, sentence
+from context_summarize.cli.common import echo, facts, guarded, json_option, plain, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rows import counted
 
@@ -47,7 +47,7 @@ def stats_command(cache: str | None, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(found), "path": str(found.path)})
         return
-    sentence(f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}")
+    echo(plain(f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}"))
     entries = ("Entries", f"{found.entries:,}", "summaries, and records that let sessions resume")
     days = [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
     facts([("Size", decimal(found.bytes), "on disk"), entries, *days])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from context_summarize.cli.common import (
+    Progressing,
     echo,
     facts,
     guarded,
@@ -19,8 +21,8 @@ from context_summarize.cli.common import (
     json_option,
     plain,
     print_json,
+    progressing,
     read_config,
-    replaying,
     sentence,
     table,
     told,
@@ -104,8 +106,8 @@ def replay_command(
         config = read_config(settings)
         if config.persistence is not None:
             raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
-        recording = _opened(session)
-        with replaying(len(recording.rows)) as progress:
+        with progressing() as progress:
+            recording = _opened(session)
             result = asyncio.run(_played(recording.rows, config, progress, **asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
@@ -135,7 +137,7 @@ def _opened(session: str) -> Recording:
 async def _played(
     rows: Sequence[JsonRow],
     config: Config,
-    progress: Callable[[int], None],
+    progress: Progressing,
     provider: str | None,
     window: int | None,
     max_output: int | None,
@@ -147,14 +149,15 @@ async def _played(
     """
     from amplifier_core.testing import MockCoordinator
 
+    played = partial(replay, rows, config=config, progress=lambda done: progress("Replaying", done, len(rows)))
     if provider in (None, OfflineProvider.name):
         sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        return await replay(rows, OfflineProvider(TokenCounter().count, **sizes), config=config, progress=progress)
+        return await played(OfflineProvider(TokenCounter().count, **sizes))
     budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
     coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
     try:
         name, mounted = await _mounted(provider, coordinator)
-        return await replay(rows, mounted, name=name, config=config, token_budget=budget, progress=progress)
+        return await played(mounted, name=name, token_budget=budget)
     finally:
         await coordinator.cleanup()
         await asyncio.sleep(_KERNEL_SECONDS)
@@ -206,7 +209,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     heading("Totals", "The whole session. An agent makes one request for each assistant message.")
     facts(figures(result))
     heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    facts(map(_verdict, result.checks))
+    facts([*map(_verdict, result.checks)])
 
 
 def _cells(line: Compaction) -> tuple[object, ...]:
@@ -232,9 +235,10 @@ def inspect_command(session: str, as_json: bool) -> None:
 
     Exit status: 0, 2 if the session or an option cannot be used, 130 interrupted.
     """
-    with guarded():
+    with guarded(), progressing() as progress:
         recording = _opened(session)
-        found = inspect_rows(recording.rows)
+        count = len(recording.rows)
+        found = inspect_rows(recording.rows, progress=lambda done: progress("Inspecting", done, count))
     if as_json:
         print_json({"file": recording.name, **asdict(found)})
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -37,11 +37,16 @@ class Inspection:
     """The messages that take the most tokens."""
 
 
-def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
-    """Read the rows of a recording once. No provider is asked, and nothing is written."""
+def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = lambda rows: None) -> Inspection:
+    """Read the rows of a recording once. No provider is asked, and nothing is written.
+
+    Args:
+        progress: called after every row with the number of rows read so far.
+    """
     count, history = TokenCounter().count, History()
-    for row in rows:
+    for number, row in enumerate(rows, 1):
         history.add(analyse(row), measure(row, count))
+        progress(number)
     groups = [*history.groups, *history.open_groups]
     numbers = message_numbers(rows)
     results = sum(len(row.result_ids) for row in history.rows)

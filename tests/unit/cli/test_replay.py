@@ -77,6 +77,18 @@ def test_the_example_passes_all_checks_with_many_compactions() -> None:
     assert "Provider: offline. It is not a model" in told.stdout
 
 
+def test_a_narrow_terminal_gets_lines_instead_of_tables(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is cut, and no word is broken."""
+    monkeypatch.setenv("COLUMNS", "40")
+
+    told = " ".join(run(session, *NARROW).stdout.split())
+
+    assert "…" not in told
+    assert re.search(r"- Message \d+, Before → after [\d,]+ → [\d,]+, Segments \d, .*?, Why threshold ", told)
+    assert re.search(r"- Requests: \d+ in [\d.]+ s - ", told)
+    assert re.search(r"- Pairs intact: ok \d+ views each call is followed by its results -", told)
+
+
 def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> None:
     """Nothing but the object stands on stdout, and a key that is printed is documented."""
     told = run(session, *NARROW, "--json")
@@ -129,8 +141,7 @@ def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(sessi
 @pytest.mark.parametrize("options", [[], ["--show-view"], ["--json"]])
 def test_a_reader_that_leaves_early_is_no_error(session: Path, options: list[str]) -> None:
     """As `head` does: exit status 0, and not a word."""
-    command = [sys.executable, "-c", "from context_summarize.cli import main; main()", "replay", str(session), *NARROW]
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+    with start("replay", session, *NARROW, *options) as process:
         assert process.stdout is not None
         process.stdout.close()
         process.stdout = None
@@ -255,7 +266,7 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     )
 
 
-def start(*command: object) -> subprocess.Popen[bytes]:
+def start(*command: object, stderr: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """A command in a process of its own, as a shell starts it."""
     # A test runner may have been started with SIGINT ignored, which children inherit.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -263,8 +274,9 @@ def start(*command: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, command)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
     )
 
 
@@ -291,12 +303,16 @@ async def mount(coordinator, config):
     assert (process.returncode, out, err) == (130, b"", b"Interrupted.\n")
 
 
-def test_a_reader_who_stops_listening_is_no_error(session: Path) -> None:
-    """`| head` closes the pipe: the command ends without a word."""
-    with start("replay", session, *NARROW) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        told = process.stderr.read()
-
-    assert told == b""
+@pytest.mark.parametrize("command", ["replay", "inspect"])
+def test_a_terminal_shows_what_is_done_before_all_is_read(command: str) -> None:
+    """Here standard input has not even begun."""
+    ours, theirs = os.openpty()
+    with start(command, "-", stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while b"Reading" not in shown:
+            shown += os.read(ours, 1_000)
+        assert process.poll() is None
+        process.communicate(b"", timeout=60)
+    os.close(ours)
+    assert process.returncode == 2
