@@ -11,8 +11,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 from context_summarize.errors import CommandError
-from context_summarize.messages.reading import analyse
+from context_summarize.messages.reading import analyse, is_of_user
 from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.text import own_texts
 from context_summarize.notes.forms import spelled, values_in
 from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
@@ -127,7 +128,10 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 
 
 def _rendered(number: int, row: JsonRow, clean: Callable[[str], str]) -> RenderedRow:
-    return RenderedRow(number, row["role"], None, clean(row_text(row)), calls=len(analyse(row).calls))
+    told = analyse(row)
+    said = own_texts(told) if is_of_user(row, None) else ()
+    own = None if said is None or told.role != "user" else clean("\n".join(said))
+    return RenderedRow(number, told.role, None, clean(row_text(row)), own, len(told.calls))
 
 
 def _compaction(
