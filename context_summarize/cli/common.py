@@ -18,13 +18,10 @@ from rich.text import Text
 from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
 
-_WIDTH = 100
-"""Most terminal columns that a sentence uses."""
+_WIDTH, _LINE = 100, 400
+"""Most terminal columns that a sentence uses; characters of a warning that are shown."""
 _REMARK, _WIDEST = 30, 10_000
 """Fewest terminal columns of a remark in a table; more of them than any terminal has."""
-_LINE = 400
-"""Characters of a warning that are shown."""
-
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
@@ -88,8 +85,8 @@ class _Warnings(logging.Handler):
             told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
 
 
-Progressing: TypeAlias = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, and of how much."""
+Progressing: TypeAlias = Callable[[str, int], Callable[[int], None]]
+"""Takes what is done, and how much there is; the answer is told how much is done."""
 
 
 @contextmanager
@@ -98,7 +95,7 @@ def progressing() -> Iterator[Progressing]:
     err = Console(stderr=True)
     with Progress(console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("Reading", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+        yield lambda what, total: lambda done: bar.update(task, description=what, completed=done, total=total)
 
 
 class _Terminal(Console):
@@ -110,12 +107,9 @@ class _Terminal(Console):
             super().on_broken_pipe()
 
 
-def echo(text: str) -> None:
+def echo(text: str, style: str | None = None) -> None:
     """Print lines as they are."""
-    try:
-        click.echo(text)
-    except BrokenPipeError:
-        _Terminal().on_broken_pipe()
+    _Terminal().out(text, style=style, highlight=False)
 
 
 def print_json(value: Any) -> None:

@@ -42,25 +42,15 @@ from context_summarize.transcript.rows import counted
 
 _WINDOW, _MAX_OUTPUT = 40_000, 4_000
 _TOKENS = click.IntRange(min=1)
-_KERNEL_SECONDS = 0.2
-"""If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
-NO_SUMMARY = 3
-"""Exit status where the provider was asked and wrote no summary."""
 _SESSION_HELP = (
     "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code, or messages in OpenAI's or "
     "Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or the "
     "beginning of one; or - for standard input."
 )
-_CONFIG_HELP = (
-    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
-    "as text. `none` means no value."
-)
+_CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
 _WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
 _OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
-_PROVIDER_HELP = (
-    "The entry-point name of an installed Amplifier provider module, such as provider-openai.  [default: offline, code "
-    "without a model]"
-)
+_PROVIDER_HELP = "An installed provider module, such as provider-openai.  [default: offline, code without a model]"
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
     "network. A model writes better summaries (--provider)."
@@ -119,15 +109,11 @@ def replay_command(
         _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         told(result.problem, "red")
-        click.get_current_context().exit(1 if result.failed else NO_SUMMARY)
+        click.get_current_context().exit(1 if result.failed else 3)
 
 
 def _opened(session: str) -> Recording:
-    """The recording that the argument names; what is left out of it is named on stderr.
-
-    Raises:
-        CommandError: there is none, or it holds no session.
-    """
+    """The recording that the argument names; stderr says what is left out of it."""
     recording = open_recording(session)
     if recording.left_out:
         told(f"note: left out of {recording.name}: {recording.left_out}", "yellow")
@@ -142,14 +128,10 @@ async def _played(
     window: int | None,
     max_output: int | None,
 ) -> ReplayResult:
-    """The replay with a provider of this name, which is cleaned up at the end.
-
-    Raises:
-        CommandError: see `_mounted`.
-    """
+    """The replay with a provider of this name, which is cleaned up at the end."""
     from amplifier_core.testing import MockCoordinator
 
-    played = partial(replay, rows, config=config, progress=lambda done: progress("Replaying", done, len(rows)))
+    played = partial(replay, rows, config=config, progress=progress("Replaying", len(rows)))
     if provider in (None, OfflineProvider.name):
         sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
         return await played(OfflineProvider(TokenCounter().count, **sizes))
@@ -160,7 +142,7 @@ async def _played(
         return await played(mounted, name=name, token_budget=budget)
     finally:
         await coordinator.cleanup()
-        await asyncio.sleep(_KERNEL_SECONDS)
+        await asyncio.sleep(0.2)  # a process that ends sooner may crash in a thread of amplifier-core's kernel
 
 
 async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
@@ -196,7 +178,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     if show_view and result.last_view:
         heading("Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
-            echo(click.style(f"── {at} {row['role']} ──", bold=True))
+            echo(f"── {at} {row['role']} ──", "bold")
             echo(plain(row_text(row)))
     heading("Compactions", _COMPACTIONS)
     if result.compactions:
@@ -237,8 +219,7 @@ def inspect_command(session: str, as_json: bool) -> None:
     """
     with guarded(), progressing() as progress:
         recording = _opened(session)
-        count = len(recording.rows)
-        found = inspect_rows(recording.rows, progress=lambda done: progress("Inspecting", done, count))
+        found = inspect_rows(recording.rows, progress=progress("Inspecting", len(recording.rows)))
     if as_json:
         print_json({"file": recording.name, **asdict(found)})
         return

@@ -106,12 +106,10 @@ class Entries:
         results = [block for block in blocks if is_result(block) and result_block_id(block)]
         if results:
             marks = {"metadata": row["metadata"]} if "metadata" in row else {}
-            self._rows += [_result(block) | marks for block in results]
+            for block in results:
+                answer_of, content = result_block_id(block), result_value(block) or ""
+                self._rows.append({"role": "tool", "tool_call_id": answer_of, "content": content, **marks})
             row["content"] = [block for block in blocks if not any(block is result for result in results)]
         if row.get("content") or not results:
             self._rows += [*self._shown, row]
             self._shown, self._answer = [], (answer, row) if blocks_of(row) else None
-
-
-def _result(block: Mapping[str, Any]) -> JsonRow:
-    return {"role": "tool", "tool_call_id": result_block_id(block), "content": result_value(block) or ""}

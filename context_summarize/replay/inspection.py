@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,6 +49,7 @@ def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = l
         history.add(analyse(row), measure(row, count))
         progress(number)
     groups = [*history.groups, *history.open_groups]
+    answered = {at: call.name for group in groups for at, call in group.answers}
     numbers = message_numbers(rows)
     results = sum(len(row.result_ids) for row in history.rows)
     return Inspection(
@@ -59,8 +61,8 @@ def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = l
         ],
         orphan_results=results - sum(len(group.answers) for group in groups),
         roles=_roles(history),
-        tools=_tools(history),
-        largest=_largest(history, numbers),
+        tools=_tools(history, answered),
+        largest=_largest(history, answered, numbers),
     )
 
 
@@ -72,27 +74,24 @@ def _roles(history: History) -> list[Line]:
     return [{"role": role, "rows": len(found), "tokens": sum(found)} for role, found in sizes.items()]
 
 
-def _tools(history: History) -> list[Line]:
-    found: dict[str, dict[str, int]] = {}
-    names: dict[str, str] = {}
-    for row, size in zip(history.rows, history.tokens, strict=True):
-        for call in row.calls:
-            names[call.id] = call.name
-            found.setdefault(call.name, {"calls": 0, "results": 0, "tokens": 0})["calls"] += 1
-        for name in filter(None, map(names.get, row.result_ids)):
-            found[name]["results"] += 1
-            found[name]["tokens"] += size
-    return [{"tool": name, **counts} for name, counts in found.items()]
+def _tools(history: History, answered: Mapping[int, str]) -> list[Line]:
+    calls = Counter(call.name for row in history.rows for call in row.calls)
+    results, tokens = Counter(answered.values()), Counter[str]()
+    for at, name in answered.items():
+        tokens[name] += history.tokens[at]
+    return [
+        {"tool": name, "calls": made, "results": results[name], "tokens": tokens[name]} for name, made in calls.items()
+    ]
 
 
-def _largest(history: History, numbers: Sequence[int | None]) -> list[Line]:
+def _largest(history: History, answered: Mapping[int, str], numbers: Sequence[int | None]) -> list[Line]:
     order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
     return [
         {
             "message": numbers[at] or "",
             "tokens": history.tokens[at],
             "role": history.rows[at].role,
-            "tool": str(history.rows[at].raw.get("name") or ""),
+            "tool": answered.get(at, ""),
         }
         for at in order
     ]

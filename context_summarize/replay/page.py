@@ -26,9 +26,7 @@ _COMPACTIONS = 300
 """The newest so many are shown, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
 """Characters of a text, and values of a list, that the page holds; it says how much is left out."""
-_ABOUT_SIZES = (
-    "Between two compactions a request only grows at its end. A compaction replaces its older part with summaries."
-)
+_ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
 _ABOUT_VALUES = (
     "An exact value is a name in a call, or a name or figure in the user's words. A merged summary is "
     "measured against all messages behind it. What neither a summary nor the notes hold is still in the history, where "
@@ -58,17 +56,9 @@ def check_page(path: Path) -> None:
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Write the page of a replay, in UTF-8.
-
-    Args:
-        title: what was replayed, such as the name of a file.
-
-    Raises:
-        CommandError: the file cannot be written.
-    """
-    page = render_page(result, title)
+    """Write the page of a replay of the recording `title`; a CommandError where the file cannot be written."""
     try:
-        path.write_text(page, encoding="utf-8", newline="\n")
+        path.write_text(render_page(result, title), encoding="utf-8", newline="\n")
     except OSError as error:
         raise CommandError(f"the report {path} cannot be written: {error.strerror or error}") from None
 
@@ -176,19 +166,19 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
     readings.read(messages[first - 1 : last])
     values = readings.values(first)
     here, there = ({*map(spelled, values_in(one))} for one in (text, others))
-    kept = [value for value in values if value in here]
-    elsewhere = [value for value in values if value not in here and value in there]
-    lost = [value for value in values if value not in here and value not in there]
+    lists: dict[str, list[str]] = {"Lost": [], "In another row of the request": [], "Kept": []}
+    for value in values:
+        lists["Kept" if value in here else "In another row of the request" if value in there else "Lost"].append(value)
+    kept = len(lists["Kept"])
     level = row["metadata"].get("level")
     name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")
-    share = f"{len(kept):,} of {len(values):,} exact values"
-    lists = [("Lost", lost), ("In another row of the request", elsewhere), ("Kept", kept)]
+    share = f"{kept:,} of {len(values):,} exact values"
     return _opened(
         name,
         _text(text),
-        *(_values(title, found) for title, found in lists if found),
+        *(_values(title, found) for title, found in lists.items() if found),
         told=[
-            element("meter", value=f"{len(kept)}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
+            element("meter", value=f"{kept}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
             element("span", f"keeps {share}"),
         ],
     )

@@ -46,8 +46,6 @@ def open_recording(given: str) -> Recording:
     path = None if given == STDIN else _path(given)
     try:
         data = sys.stdin.buffer.read() if path is None else path.read_bytes()
-    except IsADirectoryError:
-        raise CommandError(f"{given!r} is a folder without {_TRANSCRIPT}; name a session file") from None
     except (OSError, ValueError) as error:  # a ValueError: the name holds a NUL
         reason = getattr(error, "strerror", None) or error
         raise CommandError(
@@ -83,11 +81,8 @@ def _stored(beginning: str) -> Path:
     if not found:
         raise CommandError(f"there is no file {beginning}, and no session in {folder} has this id")
     if len(found) > 1:
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        names = ", ".join(found[:_NAMED])
-        raise CommandError(
-            f"the ids of {len(found)} sessions begin with {beginning!r}: {names}{more}; give more of the id"
-        )
+        names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
+        raise CommandError(f"the ids of {len(found)} sessions begin with {beginning!r}: {names}; give more of the id")
     return every[found[0]]
 
 
@@ -102,14 +97,18 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
             entries.read(_json(line), place)
         except ValueError:
             if not begun:
-                entries.read(_document(data, source), "")
                 break
             entries.leave_out("not JSON", place)
         begun = True
-    rows, left_out = entries.rows(), entries.left_out()
-    if not rows:
-        raise CommandError(f"{source} holds no messages{left_out and f', but {left_out}'}; {_EXPECTED}")
-    return Recording(name, rows, left_out)
+    if not begun and data.strip():
+        try:
+            entries.read(_json(data), "")
+        except ValueError as error:
+            raise CommandError(f"{source} is not JSON in UTF-8: {error}; {_EXPECTED}") from None
+    if not (rows := entries.rows()):
+        left_out = ", but ".join(filter(None, ["no messages", entries.left_out()]))
+        raise CommandError(f"{source} holds {left_out}; {_EXPECTED}")
+    return Recording(name, rows, entries.left_out())
 
 
 def _json(data: bytes) -> Any:
@@ -117,20 +116,3 @@ def _json(data: bytes) -> Any:
         return json.loads(data.decode("utf-8-sig"))
     except RecursionError as error:
         raise ValueError(f"{error}") from None
-
-
-def _document(data: bytes, source: str) -> Any:
-    """The value of a file that is JSON as a whole.
-
-    Raises:
-        CommandError: it is not.
-    """
-    try:
-        return _json(data)
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{source} is not UTF-8 (byte {error.start + 1:,}); save the file as UTF-8") from None
-    except json.JSONDecodeError as error:
-        where = f"{source}, line {error.lineno:,}"
-        raise CommandError(f"{where} is not JSON: {error.msg} (column {error.colno:,}); {_EXPECTED}") from None
-    except ValueError as error:
-        raise CommandError(f"{source} is not JSON that can be read: {error}") from None
