@@ -96,40 +96,34 @@ def test_the_system_prompt_of_a_request_is_read(tmp_path: Path) -> None:
     assert told.rows[0] == {"role": "system", "content": "Be kind."}
 
 
-def test_lines_of_claude_code_that_are_not_of_the_conversation_are_left_out(tmp_path: Path) -> None:
-    """Sub-agents and summaries of what the file holds; what the program says for the user is not the user's."""
+def test_of_claude_codes_lines_the_conversation_is_read(tmp_path: Path) -> None:
+    """No sub-agent, no summary of what the file holds; what was typed during calls comes behind their results."""
     said = {"role": "user", "content": "x"}
-    entries = [
-        {"type": "user", "message": said, "timestamp": "2026-01-01T00:00:00Z"},
+    synthetic: dict[str, Any] = {**said, "metadata": {"amplifier:input": {"origin": "synthetic"}}}
+    meanwhile = [
         {"type": "progress", "data": {}},
         {"type": "user", "message": said, "isSidechain": True},
-        {"type": "user", "message": said, "isCompactSummary": True},
         {"type": "queue-operation", "operation": "enqueue", "content": "Use tabs."},
-        {"type": "user", "message": said, "isMeta": True},
+        {"type": "user", "message": said, "isCompactSummary": True},
         {"type": "queue-operation", "operation": "remove"},
         {"type": "progress", "data": {}},
     ]
-
-    told = read(tmp_path, lines(entries))
-
-    synthetic = {"amplifier:input": {"origin": "synthetic"}}
-    time = {"timestamp": "2026-01-01T00:00:00Z"}
-    typed = {"role": "user", "content": "Use tabs."}
-    assert told.rows == [{**said, "metadata": time}, {**said, "metadata": synthetic}, typed]
-    assert "2 of type 'progress' (first: line 2)" in told.left_out
-    assert "1 of a sub-agent (first: line 3)" in told.left_out
-    assert read(tmp_path, lines(entries[3:4])).rows == [{**said, "metadata": synthetic}], "all that there is"
-
-
-def test_what_the_user_typed_meanwhile_follows_the_results(tmp_path: Path) -> None:
-    """Else the calls before it would stay without them."""
     entries = claude_code()
-    typed = [{"type": "queue-operation", "operation": one, "content": "Wait."} for one in ("enqueue", "remove")]
+    after = {"type": "user", "message": said, "isMeta": True, "timestamp": "2026-01-01T00:00:00Z"}
 
-    told = read(tmp_path, lines([*entries[:3], *typed, *entries[3:]]))
+    told = read(tmp_path, lines([*entries[:3], *meanwhile, *entries[3:], after]))
 
-    assert [row["role"] for row in told.rows] == ["user", "assistant", "tool", "tool", "user", "assistant", "user"]
-    assert told.rows[4]["content"] == "Wait."
+    assert [row["role"] for row in told.rows] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        *["user", "assistant", "user", "user"],
+    ]
+    assert told.rows[4]["content"] == "Use tabs."
+    assert told.rows[7] == {**said, "metadata": {**synthetic["metadata"], "timestamp": after["timestamp"]}}
+    assert "2 of type 'progress' (first: line 4), 1 of a sub-agent (first: line 5), 1 with a summary" in told.left_out
+    assert read(tmp_path, lines(meanwhile[3:4])).rows == [synthetic], "all that there is"
 
 
 @pytest.mark.parametrize(
