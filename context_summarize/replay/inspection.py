@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.result import message_numbers, named
@@ -44,7 +44,7 @@ def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = l
     Args:
         progress: called after every row with the number of rows read so far.
     """
-    count, history = TokenCounter().count, History()
+    history = Log(count := TokenCounter().count)
     for number, row in enumerate(rows, 1):
         history.add(analyse(row), measure(row, count))
         progress(number)
@@ -66,7 +66,7 @@ def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = l
     )
 
 
-def _roles(history: History) -> list[Line]:
+def _roles(history: Log) -> list[Line]:
     """The roles in the order in which they come."""
     sizes: dict[str, list[int]] = {}
     for row, size in zip(history.rows, history.tokens, strict=True):
@@ -74,7 +74,7 @@ def _roles(history: History) -> list[Line]:
     return [{"role": role, "rows": len(found), "tokens": sum(found)} for role, found in sizes.items()]
 
 
-def _tools(history: History, answered: Mapping[int, str]) -> list[Line]:
+def _tools(history: Log, answered: Mapping[int, str]) -> list[Line]:
     calls = Counter(call.name for row in history.rows for call in row.calls)
     results, tokens = Counter(answered.values()), Counter[str]()
     for at, name in answered.items():
@@ -84,7 +84,7 @@ def _tools(history: History, answered: Mapping[int, str]) -> list[Line]:
     ]
 
 
-def _largest(history: History, answered: Mapping[int, str], numbers: Sequence[int | None]) -> list[Line]:
+def _largest(history: Log, answered: Mapping[int, str], numbers: Sequence[int | None]) -> list[Line]:
     order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
     return [
         {
