@@ -12,6 +12,7 @@ from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import GROWTH, Limits
 from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
+from context_summarize.core.render import Rendering
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 
@@ -30,12 +31,11 @@ class Look:
     chat: Conversation
     limits: RequestLimits
     """Those of the request, less the rows that stand beside the view."""
+    rendering: Rendering
     used: int
     """The request as it would go out now."""
     due: int
     """From here on the next compaction is due."""
-    left: int
-    """Tokens of the view as the last compaction has left it, in our own count."""
     may_prefetch: bool
     """The summaries of that compaction may be made before it is due."""
     is_near: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from context_summarize.background import in_thread
 from context_summarize.core.log import Log
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.compaction import Compactions
@@ -49,7 +50,7 @@ class Requests:
         if self._last[1:] != served:
             self._services.totals.requests += 1
         self._last = (self._services.clock(), *served)
-        rows = self._current.server.rows(seen.chat, seen.limits)
+        rows = self._current.server.rows(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before others that flush it are started
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
             target = await self._host.providers.summariser()
@@ -82,18 +83,18 @@ class Requests:
             limits = given.beside(retention.tokens) if retention.tokens else given
             rendering = chat.rendering()
             rows, used = len(chat.log), limits.used(rendering.tokens)
-            left = chat.left(rendering)
-            due = limits.used(limits.own.again_above(left))
+            due = limits.used(limits.own.again_above(chat.left(rendering)))
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
             if is_near:
                 chat = self._current.chat = chat.cut_for(limits.budget, self._config, self._current.cutting)
                 if chat.segments is not None:
-                    await chat.segments.advance()
+                    await in_thread(chat.segments.backlog(), chat.segments.render_ahead)
+                    chat.segments.take_in()
             if not is_near or (self._current.chat is chat and len(chat.log) == rows):
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
-                return Look(chat, limits, used, due, left, may_prefetch, is_near)
+                return Look(chat, limits, rendering, used, due, may_prefetch, is_near)
 
     def case(self, seen: Look, wanted: RequestOptions, tried: Tried) -> Case:
         """What a decision is made from."""
@@ -109,7 +110,7 @@ class Requests:
             used=seen.used,
             budget=limits.budget,
             compact_from=seen.due if self._config.auto_compact else math.inf,
-            defer_below=limits.used(limits.own.defer_below(seen.left)) if is_busy else 0.0,
+            defer_below=limits.used(limits.own.defer_below(chat.left(seen.rendering))) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=seen.may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=is_manual,

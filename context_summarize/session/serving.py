@@ -28,9 +28,8 @@ class Server:
         self.retention = Retention(count)
         self._warned = False
 
-    def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
+    def rows(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
         """The rows of the request, as copies."""
-        view = chat.rendering()
         size = view.tokens
         used = limits.used(size)
         if used <= limits.budget:
