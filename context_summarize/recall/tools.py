@@ -90,8 +90,9 @@ class ContextTool:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
             shown = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages"
-            made = f"{told.fallbacks} of them fallbacks; {counted(told.compactions, 'compaction')} so far."
-            lines = [await self._use(), f"{shown}, {made}" if told.summaries else "Nothing is summarised yet."]
+            code = f", {counted(told.fallbacks, 'fallback')} among them" if told.fallbacks else ""
+            made = f"{code}; {counted(told.compactions, 'compaction')} so far."
+            lines = [await self._use(), f"{shown}{made}" if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
         if action == "compact":

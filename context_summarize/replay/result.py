@@ -97,6 +97,7 @@ class ReplayResult:
     numbers: list[int | None] = field(default_factory=list)
     """The message number of each of these rows; None for a row without one."""
     history_tokens: int = 0
+    """Tokens of the rows that were fed so far."""
     requests: list[RequestSize] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
@@ -161,8 +162,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
-        some = counted(result.failed_summaries, "summary", "summaries")
-        failed = "every summary" if result.no_summary_made else some
+        failed = counted(result.failed_summaries, "summary", "summaries")
         calls += f"; {failed} failed, fallback summaries replace them"
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
