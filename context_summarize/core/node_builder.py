@@ -15,9 +15,9 @@ from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 
 
-def derive_segment_tokens(budget: int) -> int:
-    """The power of two nearest (in log2, ties down) to budget / 8, within 512…16,384."""
-    exponent = math.log2(max(budget, 1) / 8)
+def derive_segment_tokens(base: int) -> int:
+    """The power of two nearest (in log2, ties down) to base / 8, within 512…16,384."""
+    exponent = math.log2(max(base, 1) / 8)
     nearest = math.ceil(exponent - 0.5)
     return int(min(16_384, max(512, 2**nearest)))
 

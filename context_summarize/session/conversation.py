@@ -23,6 +23,8 @@ from context_summarize.summaries.services import Services
 
 _MOST_EARLIER = 8
 """Views that are kept so that compactions can be taken back; records know earlier ones."""
+_FRESH = 20
+"""Rows behind a compaction within which another one is made only where the request does not fit."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""
 _AT_ONCE = 500
@@ -66,6 +68,11 @@ class Conversation:
         """Tokens of the view as the last compaction, or the undo of one, has left it."""
         return max(self.rows.left, self.steered.undone_at or 0)
 
+    @property
+    def is_fresh(self) -> bool:
+        """True where few rows have come since the last compaction: the next one can wait until the room is full."""
+        return self.view.compactions > 0 and len(self.history) - self.view.rows_at_compaction < _FRESH
+
     async def advance(self) -> None:
         """Index what has come since the last time; in threads where that takes long."""
         if self.builder.backlog() > LONG:
@@ -96,14 +103,12 @@ def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> C
     return replace(chat, view=view, rows=View(view, chat.groups), earlier=earlier, steered=steered)
 
 
-def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
-    """Fix the segment length at the first budget; derive it anew when it is too long for a later one."""
-    if config.threshold_tokens is not None:  # all shares are of what that is the threshold's share of
-        budget = min(budget, int(config.threshold_tokens / config.threshold_share))
+def derive_sizes(chat: Conversation, config: Config, base: int) -> None:
+    """Fix the segment length at the first base; derive it anew when it is too long for a later one."""
     sizes, given = chat.builder.segment_sizes, config.segment_tokens
-    if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
+    if sizes is not None and (given is not None or sizes[0] <= base / 4 or sizes[0] <= _LEAST_SEGMENT):
         return
-    segment = given or derive_segment_tokens(budget)
+    segment = given or derive_segment_tokens(base)
     chat.builder.start(segment, derive_summary_tokens(segment), chat.view.frontier)
 
 

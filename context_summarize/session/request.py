@@ -129,12 +129,12 @@ class Requests:
                 retention.update(chat, wanted.retained)
             limits = given.beside(retention.tokens) if retention.tokens else given
             rows, used = len(chat.history), limits.used(chat.rows.tokens())
-            due = limits.used(limits.own.again_above(chat.left))
+            due = limits.used(limits.own.view_room if chat.is_fresh else limits.own.again_above(chat.left))
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
             if is_near:
-                derive_sizes(chat, self._config, limits.budget)
+                derive_sizes(chat, self._config, limits.own.base)
                 await chat.advance()
             if not is_near or (self._current.chat is chat and len(chat.history) == rows):
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
