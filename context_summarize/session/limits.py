@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
-from context_summarize.core.view import short_length
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers
 from context_summarize.session.system_prompt import SystemPrompt
@@ -91,6 +91,8 @@ class Host:
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
         session_id = getattr(coordinator, "session_id", None)
         self.session_id = session_id if isinstance(session_id, str) else None
+        self.is_child = isinstance(getattr(coordinator, "parent_id", None), str)
+        """True in the session of a sub-agent."""
         self.refusals = Refusals(self.meter, config.safety_margin)
         self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
