@@ -120,7 +120,7 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
+    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near room / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
     summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"

@@ -179,17 +179,23 @@ class Draft:
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 
-    def shorten_results(self, keep_recent: int, longest: int | None) -> None:
-        """Shorten tool results above `longest` tokens, those of the newest `keep_recent` rows aside."""
-        if longest is None:
+    def shorten_results(self, keep_recent: int, longest: int | None, goal: int | None = None) -> None:
+        """Shorten tool results above `longest` tokens, those of the newest `keep_recent` rows aside.
+
+        Args:
+            goal: if given, the longest come first, until the view takes no more than so many tokens.
+        """
+        log, limits, sizes = self._given.log, self._given.limits, dict[int, int]()
+        if longest is None or limits.shorten_above is None:
             return
-        log, rows = self._given.log, dict[int, int]()
-        for entry in results(log, self._given.view.frontier_row, len(log) - keep_recent):
-            if entry.origin is None or entry.origin in self._pinned_rows:
-                continue
-            if short(log, entry, self.view).tokens > longest:
-                rows[entry.origin] = short_length(longest)
-        self._shorten(rows)
+        for entry in results(log, self.view.frontier_row, len(log) - keep_recent):
+            size = short(log, entry, self.view).tokens
+            if entry.origin is not None and entry.origin not in self._pinned_rows and size > longest:
+                sizes[entry.origin] = size
+        length = short_length(limits.shorten_above)
+        if goal is not None:
+            length = max(length, _water_level(sizes.values(), goal - self.size() + sum(sizes.values())))
+        self._shorten({row: length for row, size in sizes.items() if size > length})
 
     def shorten_longest(self) -> None:
         """Shorten rows, longest first, until it fits: all rows above one length are cut to that length."""

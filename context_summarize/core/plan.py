@@ -68,8 +68,8 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
     draft.summarise(limits.keep_recent, goal)
     if request.reason == "manual":
         draft.summarise_remainder(limits.keep_recent, request.focus)
-    if draft.size() > limits.threshold_room:
-        draft.shorten_results(given.log.rows_of_newest_group, limits.shorten_above)
+    if draft.size() > limits.most_left:
+        draft.shorten_results(given.log.rows_of_newest_group, limits.shorten_newest_above, limits.most_left)
     if not request.known_only:
         _make_fit(draft, limits)
     return _finished(given, draft, request.reason, goal)

@@ -16,9 +16,9 @@ _LEAST = 512
 """Segments of this length are cut in the smallest windows too."""
 
 
-def derive_segment_tokens(budget: int) -> int:
-    """Returns the power of two nearest (in log2, ties down) to budget / 8, within 512…16,384."""
-    exponent = math.log2(max(budget, 1) / 8)
+def derive_segment_tokens(base: int) -> int:
+    """Returns the power of two nearest (in log2, ties down) to base / 8, within 512…16,384."""
+    exponent = math.log2(max(base, 1) / 8)
     nearest = math.ceil(exponent - 0.5)
     return int(min(16_384, max(_LEAST, 2**nearest)))
 
@@ -28,9 +28,9 @@ def derive_summary_tokens(segment_tokens: int) -> int:
     return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
 
 
-def is_too_long(segment_tokens: int, budget: int) -> bool:
-    """Returns True for segments that are too long for a window which has become smaller."""
-    return segment_tokens > max(_LEAST, budget / 4)
+def is_too_long(segment_tokens: int, base: int) -> bool:
+    """Returns True for segments that are too long for a base which has become smaller."""
+    return segment_tokens > max(_LEAST, base / 4)
 
 
 def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers
@@ -133,6 +134,11 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
     notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
+    if isinstance(given, str):
+        given = min(4_000, max(1, base // 10))
+        newest: int | None = short_length(given)
+    else:
+        newest = given
     return Limits(
         system_tokens=system_tokens,
         view_room=room,
@@ -142,6 +148,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         target=config.target_usage,
         share=config.share_of_summaries,
         fan_in=config.fan_in,
-        shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
+        shorten_above=given,
+        shorten_newest_above=newest,
         notes_room=int(notes_room),
     )

@@ -83,12 +83,13 @@ class Requests:
             limits = given.beside(retention.tokens) if retention.tokens else given
             rendering = chat.rendering()
             rows, used = len(chat.log), limits.used(rendering.tokens)
-            due = limits.used(limits.own.again_above(chat.left(rendering)))
+            own, left = limits.own, chat.left(rendering)
+            due = limits.used(own.view_room if chat.is_fresh else own.again_above(left))
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
             if is_near:
-                chat = self._current.chat = chat.cut_for(limits.budget, self._config, self._current.cutting)
+                chat = self._current.chat = chat.cut_for(limits.own.base, self._config, self._current.cutting)
                 if chat.segments is not None:
                     await in_thread(chat.segments.backlog(), chat.segments.render_ahead)
                     chat.segments.take_in()
