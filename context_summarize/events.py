@@ -53,7 +53,7 @@ class Outbox:
         self._emitting: asyncio.Task[None] | None = None
 
     def put(self, name: str, data: dict[str, Any]) -> None:
-        """Add an event; the next `flush` emits it."""
+        """Adds an event; the next `flush` emits it."""
         if self._hooks is not None:
             self._waiting.append(partial(self.emit, name, data))
 
@@ -63,7 +63,7 @@ class Outbox:
             self._waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
     async def flush(self) -> None:
-        """Wait until the hooks have heard what waits. A hook or a host that raises changes nothing."""
+        """Waits until the hooks have heard what waits. A hook or a host that raises changes nothing."""
         if self._waiting and (self._emitting is None or self._emitting.done()):
             self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
         if self._emitting is not None and not _is_hook.get():
@@ -107,5 +107,5 @@ class Outbox:
             logger.warning("the host cannot show its user a line: %s", traceback_of(error, self._redact))
 
     async def close(self) -> None:
-        """End what nobody waits for."""
+        """Ends what nobody waits for."""
         await end_tasks([] if self._emitting is None else [self._emitting])

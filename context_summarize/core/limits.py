@@ -52,7 +52,7 @@ class Limits:
         return int(_LEFT * self.base)
 
     def again_above(self, left: int) -> int:
-        """Tokens of the view from which on a compaction is due, if the last one left so many.
+        """Returns the tokens of the view from which on a compaction is due, if the last one left so many.
 
         The same holds before it: a compaction that would leave so many is worth making from this size on. What is left
         raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half

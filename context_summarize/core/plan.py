@@ -61,7 +61,7 @@ class Plan:
 
 
 def plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
+    """Returns the plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
     draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
@@ -85,7 +85,7 @@ def next_plan(given: PlanInput) -> Plan:
 
 
 def _prefetched_goal(draft: Draft, limits: Limits) -> int:
-    """Tokens left by a compaction that summarises as much as one at the very threshold would.
+    """Returns the tokens left by a compaction that summarises as much as one at the very threshold would.
 
     That is more than now while usage is below the threshold, and less once it is above.
     """

@@ -108,7 +108,7 @@ class Segments:
         return self.log.characters_from(self.log.row_of(self._next_group))
 
     def render_ahead(self) -> None:
-        """Render the groups that have closed since the last time; a thread may do it."""
+        """Renders the groups that have closed since the last time; a thread may do it."""
         for ordinal in range(self._next_group, len(self.log.rendered)):
             self._rendering(ordinal)
             self.log.hash_groups(ordinal + 1)  # its record will need them
@@ -120,7 +120,7 @@ class Segments:
         return found
 
     def take_in(self) -> None:
-        """Take in the groups that have closed since the last time."""
+        """Takes in the groups that have closed since the last time."""
         segment_tokens, summary_tokens = self.cutting.sizes
         for ordinal in range(self._next_group, len(self.log.rendered)):
             self._uncut.append((cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user))

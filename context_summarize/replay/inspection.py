@@ -39,7 +39,7 @@ class Inspection:
 
 
 def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = lambda rows: None) -> Inspection:
-    """Read the rows of a recording once. No provider is asked, and nothing is written.
+    """Reads the rows of a recording once. No provider is asked, and nothing is written.
 
     Args:
         progress: called after every row with the number of rows read so far.
@@ -67,7 +67,7 @@ def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = l
 
 
 def _roles(history: Log) -> list[Line]:
-    """The roles in the order in which they come."""
+    """Returns the roles in the order in which they come."""
     sizes: dict[str, list[int]] = {}
     for row, size in zip(history.rows, history.tokens, strict=True):
         sizes.setdefault(row.role, []).append(size)

@@ -56,7 +56,7 @@ def check_page(path: Path) -> None:
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Write the page of a replay of the recording `title`; a CommandError where the file cannot be written."""
+    """Writes the page of a replay of the recording `title`; a CommandError where the file cannot be written."""
     try:
         path.write_text(render_page(result, title), encoding="utf-8", newline="\n")
     except OSError as error:
@@ -64,7 +64,7 @@ def write_page(result: ReplayResult, path: Path, title: str) -> None:
 
 
 def render_page(result: ReplayResult, title: str) -> str:
-    """The page as HTML. Secrets are taken out of its texts as they are taken out of what a summariser reads."""
+    """Returns the page as HTML. Secrets are taken out of its texts as they are taken out of what a summariser reads."""
     style = (files("context_summarize.replay") / "assets" / "page.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -31,7 +31,7 @@ async def replay(
     token_budget: int | None = None,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> ReplayResult:
-    """Feed the rows to a new manager, ask for a view before every assistant row, and check every view.
+    """Feeds the rows to a new manager, asks for a view before every assistant row, and checks every view.
 
     Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
 
@@ -141,7 +141,7 @@ class _Audit:
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
-        """Check the view that was requested before row `number`, counted from 1 over all rows."""
+        """Checks the view that was requested before row `number`, counted from 1 over all rows."""
         result, where = self._result, f"the request before {named(self._result.numbers, number)}"
         same = equal_prefix(result.last_view, rows)
         result.stable_rows += same
@@ -165,7 +165,7 @@ class _Audit:
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:
-        """Compare the rows that were fed with the rows that the manager holds, which carry a time."""
+        """Compares the rows that were fed with the rows that the manager holds, which carry a time."""
         fed = self._result.rows
         pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
         changed = [

@@ -35,7 +35,7 @@ class Recording:
 
 
 def open_recording(given: str) -> Recording:
-    """The recording that a command names: a file, a session's folder, its id or the beginning of one, or `-`.
+    """Returns the recording that a command names: a file, a session's folder, its id or the beginning of one, or `-`.
 
     The file has one entry per line, or is one JSON document. What is no message is left out and named, also a last
     line that is cut off, as in a file that is still being written.
@@ -57,7 +57,7 @@ def open_recording(given: str) -> Recording:
 
 
 def _path(given: str) -> Path:
-    """The file that is meant; it need not exist."""
+    """Returns the file that is meant; it need not exist."""
     path = Path(given)
     try:
         if (path / _TRANSCRIPT).is_file():
@@ -70,7 +70,7 @@ def _path(given: str) -> Path:
 
 
 def _stored(beginning: str) -> Path:
-    """The transcript of the session in Amplifier's folder whose id this is, or begins so.
+    """Returns the transcript of the session in Amplifier's folder whose id this is, or begins so.
 
     Raises:
         CommandError: no session, or several.
@@ -87,7 +87,7 @@ def _stored(beginning: str) -> Path:
 
 
 def _parsed(data: bytes, source: str, name: str) -> Recording:
-    """The recording in a file's bytes; `source` is what errors call the file."""
+    """Returns the recording in a file's bytes; `source` is what errors call the file."""
     entries, begun = Entries(), False
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():

@@ -73,7 +73,7 @@ class Check:
         return not self.broken
 
     def note(self, problems: Sequence[str], checked: int = 1, broken: int | None = None) -> None:
-        """Count what was checked, and keep the first problem."""
+        """Counts what was checked, and keeps the first problem."""
         self.checked += checked
         if problems:
             self.broken += len(problems) if broken is None else broken
@@ -176,7 +176,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
 
 
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
-    """The number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
+    """Returns the number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
     rendered = [analyse(row).rendered for row in rows]
     return [number if shown else None for number, shown in zip(accumulate(rendered), rendered, strict=True)]
 

@@ -40,7 +40,7 @@ class RequestOptions:
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
-    """The texts among what a host wants to have retained.
+    """Returns the texts among what a host wants to have retained.
 
     Raises:
         TypeError: it is one text, or no collection.
@@ -66,16 +66,16 @@ class RequestLimits:
     """Our tokens → the provider's."""
 
     def used(self, view_tokens: int) -> int:
-        """Tokens of a request with a view of this size, as the provider counts."""
+        """Returns the tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
     def beside(self, tokens: int) -> RequestLimits:
-        """The limits where rows of this size stand beside the view."""
+        """Returns the limits where rows of this size stand beside the view."""
         room = self.own.view_room - tokens
         return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
     def keeping(self, rows: int) -> RequestLimits:
-        """The limits where so many rows more stay verbatim."""
+        """Returns the limits where so many rows more stay verbatim."""
         return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
@@ -100,7 +100,7 @@ class Host:
         """Those of the last request."""
 
     async def limits(self, wanted: RequestOptions) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet.
+        """Returns the limits of the next request; nothing is decided yet.
 
         Raises:
             TypeError, ValueError: as `request_budget`.
@@ -126,7 +126,7 @@ class Host:
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
-    """The settings as they bear on a budget in our own tokens.
+    """Returns the settings as they bear on a budget in our own tokens.
 
     Args:
         own_cap: the tokens of `compact_threshold`, if it has any.

@@ -94,7 +94,7 @@ class SqliteStore(TextStore):
         return StoreStats(self.path, size, *(rows[0] if rows else (0, None, None)))
 
     async def clear(self) -> int:
-        """Remove every entry and give the space back to the disk. Returns the number of entries removed."""
+        """Removes every entry and gives the space back to the disk. Returns the number of entries removed."""
         return await self._run(lambda: self._clear() if self.path.exists() else 0)
 
     async def close(self) -> None:
@@ -118,7 +118,7 @@ class SqliteStore(TextStore):
     # --- on the store's thread --------------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
-        """The rows of a query; none where there is no file: reading does not create it."""
+        """Returns the rows of a query; none where there is no file: reading does not create it."""
         return self._connected().execute(sql, values).fetchall() if self.path.exists() else []
 
     def _load(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:

@@ -99,7 +99,7 @@ class Summarizer:
         return self._endpoints.setdefault((target.name, target.model), _Endpoint(Breaker(self._services.clock)))
 
     def is_paused(self, target: Target) -> bool:
-        """True while this provider is not to be asked."""
+        """Returns True while this provider is not to be asked."""
         return self._endpoint(target).breaker.retry_in_s is not None or not self._allowance.is_left
 
     def answered_elsewhere(self, provider: str) -> None:
@@ -109,12 +109,12 @@ class Summarizer:
                 endpoint.breaker.end_pause()
 
     def forget_failures(self) -> None:
-        """Begin with closed breakers; lost calls stay counted, and refused hints stay left out."""
+        """Begins with closed breakers; lost calls stay counted, and refused hints stay left out."""
         for endpoint in self._endpoints.values():
             endpoint.breaker.succeeded()
 
     async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
-        """Ask for one summary; events, totals and the log are told of it.
+        """Asks for one summary; events, totals and the log are told of it.
 
         Args:
             may_ask: returns True while somebody waits, so that hooks may ask the user.
@@ -259,7 +259,7 @@ class Summarizer:
         return text
 
     async def _announce(self, run: _Run) -> None:
-        """Tell hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
+        """Tells hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
 
         Raises:
             SummaryUnavailable: a hook denies it.

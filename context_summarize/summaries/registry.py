@@ -77,13 +77,13 @@ class SummaryRegistry:
         return None if summary is None else row
 
     def is_from_store(self, key: str) -> bool:
-        """True for a summary that took no call of this session."""
+        """Returns True for a summary that took no call of this session."""
         return key in self._stored
 
     # --- making -----------------------------------------------------------------------------------------------------
 
     def start(self, node: Node, log: Log, target: Target | None) -> None:
-        """Have a summary made, and its row, unless it is known or under way."""
+        """Has a summary made, and its row, unless it is known or under way."""
         if self._closed or node.key in self._tasks or node.key in self._texts:
             return
         work = self._work(node, log, target)
@@ -110,14 +110,14 @@ class SummaryRegistry:
             logger.error(told, traceback_of(error, self._services.config.redact))
 
     async def look_up(self, nodes: Sequence[Node]) -> None:
-        """Take up what the store has of these nodes. Nobody is asked for the others."""
+        """Takes up what the store has of these nodes. Nobody is asked for the others."""
         keys = [node.key for node in nodes if node.key not in self._texts]
         found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
         self._stored |= found.keys()
 
     async def _make(self, node: Node, log: Log, target: Target) -> None:
-        """Ask the provider for a summary, and store it. Nothing is merged from a fallback.
+        """Asks the provider for a summary, and stores it. Nothing is merged from a fallback.
 
         Raises:
             SummaryUnavailable: there is none.
@@ -151,7 +151,7 @@ class SummaryRegistry:
         seconds: float | None,
         stop: asyncio.Event,
     ) -> None:
-        """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
+        """Has these summaries made and waits for them; fallbacks take the place of those that cannot be had.
 
         The work on those that are late goes on.
 
@@ -180,7 +180,7 @@ class SummaryRegistry:
             await self.place([node for node in nodes if node.key not in self._tasks], log)
 
     def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
-        """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
+        """Warns, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
         if not tasks or self._is_told or any(task.done() for task in tasks):
             return
         self._is_told = True
@@ -197,14 +197,14 @@ class SummaryRegistry:
             await asyncio.wait(tasks)
 
     def end_waits(self) -> None:
-        """End the waits of the requests under way, and of no later one."""
+        """Ends the waits of the requests under way, and of no later one."""
         self.stop.set()
         self.stop = asyncio.Event()
 
     # --- fallbacks --------------------------------------------------------------------------------------------------
 
     async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
-        """The rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
+        """Returns the rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
         await self.look_up(nodes)
         rows = list[ShownNode]()
         for node in nodes:
@@ -245,11 +245,11 @@ class SummaryRegistry:
         self._late.clear()
 
     def forget_refusals(self) -> None:
-        """Ask again for keys that were refused too often."""
+        """Asks again for keys that were refused too often."""
         self._refusals.clear()
 
     async def close(self, seconds: float = 0) -> None:
-        """Start nothing more, wait at most so long for the calls under way, and cancel the rest."""
+        """Starts nothing more, waits at most so long for the calls under way, and cancels the rest."""
         self._closed = True
         await until_done(set(self._tasks.values()), seconds, self._is_cancelled)
         await end_tasks(list(self._tasks.values()))
