@@ -123,6 +123,8 @@ class Config:
     """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
+    summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
+    """Role of the rows with summaries and notes; with Anthropic's provider, `user` costs less: see hosts.md."""
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the notes, out of `summary_share`; beyond a budget of 16,000 they grow with its root."""
     action_tools: Annotated[
@@ -155,6 +157,8 @@ class Config:
         "must be {{path: …}} with the name of a file, got {!r}; leave it out to keep the history in memory",
     ] = None
     """`{path: …}` keeps the history in a file; none = memory."""
+    announce: _Flag = True
+    """False: no line tells the host's user of compactions, long waits and summaries that failed."""
     recall_tool: _Flag = False
     """True: the model gets a tool, `recall`, that reads summarised messages back."""
 

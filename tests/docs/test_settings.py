@@ -14,7 +14,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
-from context_summarize.session.compaction import Preview
+from context_summarize.session.steering import Preview
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
 from tests.support.pages import blocks, named, table

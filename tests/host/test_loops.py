@@ -23,7 +23,7 @@ from tests.support.session import summarise
 from tests.support.views import untimed
 
 BUDGET = 10_000
-SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None}
+SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None, "announce": False}
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
 
 
