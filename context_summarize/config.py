@@ -100,9 +100,9 @@ class Config:
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
-        "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
+        "must be a share (0.65), tokens (90000) or both ([0.65, 90000]: the smaller one counts), got {!r}",
     ] = (0.65, 90_000)
-    """Size at which a request is compacted: a share of the budget (0.65), tokens (150000), or the smaller of both."""
+    """Size at which a request is compacted: a share of the budget (0.65), tokens (90000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
@@ -130,7 +130,7 @@ class Config:
     action_tools: Annotated[
         Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
-    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments tell it."""
+    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments show it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
     """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
     shorten_tool_results: Annotated[
@@ -178,8 +178,7 @@ class Config:
         given = {key: value for key, value in config.items() if _nearest(str(key))}
         if unknown := [str(key) for key in config if key not in given]:
             logger.warning(
-                "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
-                ", ".join(unknown),
+                "unknown settings are ignored: %s; known settings: %s", ", ".join(unknown), ", ".join(sorted(SETTINGS))
             )
         if given.get("compact_threshold", 0) is None:
             del given["compact_threshold"]  # a bundle writes null over the threshold that another module was given
