@@ -11,7 +11,6 @@ import pytest
 from benchmarks.hosts.blocks import Block, BlockCache, laid_out
 from benchmarks.hosts.command_line import REFUSED, REQUESTS, Script
 from benchmarks.hosts.server import Model, RefusedError, message, serving
-from context_summarize.messages.rows import SOURCE
 
 CALL = {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"}
 RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "nothing there"}
@@ -81,17 +80,12 @@ def test_a_block_cache_reads_what_ended_at_a_breakpoint_and_writes_the_rest() ->
     assert cache.send([head, Block("other"), tail]) == [Block("other"), tail], "nothing ended at the first block"
 
 
-@pytest.mark.parametrize(("layout", "rewritten"), [("joined", True), ("live", False), ("user", False)])
-def test_a_new_summary_rewrites_the_prompt_only_where_it_stands_in_its_block(layout: str, rewritten: bool) -> None:
+@pytest.mark.parametrize(("role", "rewritten"), [("system", True), ("user", False)])
+def test_a_new_summary_rewrites_the_prompt_only_where_it_stands_in_its_block(role: str, rewritten: bool) -> None:
     cache = BlockCache()
     for summary in ("one", "two"):
-        own = {"role": "system", "content": summary, "metadata": {"source": SOURCE}}
-        rows: list[dict[str, Any]] = [
-            {"role": "system", "content": "the prompt", "metadata": {}},
-            own,
-            {"role": "user", "content": "go on"},
-        ]
-        written = cache.send(laid_out(rows, layout))
+        rows = [{"role": "system", "content": "the prompt"}, {"role": role, "content": summary}]
+        written = cache.send(laid_out([*rows, {"role": "user", "content": "go on"}]))
 
     assert any("the prompt" in block.text for block in written) is rewritten
 
