@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from context_summarize.background import in_thread
 from context_summarize.core.log import Log
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.compaction import Compactions
@@ -89,7 +90,8 @@ class Requests:
             if is_near:
                 chat = self._current.chat = chat.cut_for(limits.budget, self._config, self._current.cutting)
                 if chat.segments is not None:
-                    await chat.segments.advance()
+                    await in_thread(chat.segments.backlog(), chat.segments.render_ahead)
+                    chat.segments.take_in()
             if not is_near or (self._current.chat is chat and len(chat.log) == rows):
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
                 return Look(chat, limits, rendering, used, due, may_prefetch, is_near)

@@ -13,6 +13,7 @@ from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view import ShownNode
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.request import Target, make_fallback, make_job
@@ -44,6 +45,8 @@ class SummaryRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
         """Keys under way that were waited for in vain."""
+        self._waits = 0
+        """Requests that wait for summaries."""
         self._is_told = False
         """True from the warning that a wait has ended without any summary until one comes."""
         self._texts: dict[str, Summary] = {}
@@ -98,6 +101,8 @@ class SummaryRegistry:
             if node.key not in self._texts and target is not None:
                 await self._make(node, log, target)
             self.shown(node, log)  # a few milliseconds that no plan has to take
+        except AskLater:
+            logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
             self._refusals[node.key] += error.refused  # it has been told
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -132,7 +137,7 @@ class SummaryRegistry:
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, log, children, self._services.count)
-            summary = await self._summarizer.make(job, target)
+            summary = await self._summarizer.make(job, target, lambda: self._waits > 0)
         self._texts[node.key], self._is_told = summary, False
         await self._services.store.put(summary)
 
@@ -163,7 +168,11 @@ class SummaryRegistry:
             return stop.is_set() or self._is_cancelled()
 
         if not is_stopped():
-            await until_done(tasks, seconds, is_stopped)
+            self._waits += 1
+            try:
+                await until_done(tasks, seconds, is_stopped)
+            finally:
+                self._waits -= 1
             self._late |= wanted & self._tasks.keys()
             if not is_stopped():
                 self._tell(tasks)
