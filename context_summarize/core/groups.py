@@ -13,7 +13,7 @@ from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import cut_middle, escape_marks
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from context_summarize.notes.row import Wanted, write
 from context_summarize.notes.rules import folded, is_foreign, quoted_lines, verified
 from context_summarize.notes.words import Held
 from context_summarize.redaction import traceback_of
-from context_summarize.transcript.rows import RenderedRow, counted
+from context_summarize.transcript.rendered import RenderedRow, counted
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from context_summarize.messages.rows import (
     compact_json,
     saved_json,
 )
-from context_summarize.transcript.rows import ORPHAN, call_line
+from context_summarize.transcript.rendered import ORPHAN, call_line
 
 
 def content_text(content: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.prose import cut, ends_of, flat
-from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, calls_in, may_be_call
 
 READ = 40_000
 """Characters of one result that are read, half of them at its end."""

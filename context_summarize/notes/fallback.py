@@ -7,7 +7,7 @@ from itertools import accumulate, chain, groupby
 
 from context_summarize.notes.prose import GAP, clauses_of, cut, flat, sentences_of
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.rows import RenderedRow, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 USER, AGENT = "The user: ", "The agent: "

@@ -14,7 +14,7 @@ from context_summarize.notes.forms import names_in, spelled, values_in, without_
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.prose import around, clauses_of, cut, ends_of, flat, has_digit, sentences_of, terms_of
 from context_summarize.notes.rules import has_sign, sign_pattern
-from context_summarize.transcript.rows import RenderedRow, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, may_be_call
 
 _MOST, _MOST_SEEN = 3_000, 10_000
 """The newest of each kind that are kept; of values that nobody has named again."""

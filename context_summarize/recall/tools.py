@@ -12,7 +12,7 @@ from amplifier_core.models import ToolResult
 from context_summarize.core.frames import NAME
 from context_summarize.errors import ContextSummarizeError, RecallError, SteeringError
 from context_summarize.recall.answer import RecallAnswer, RecallQuery
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rendered import counted
 
 _RECALL = """\
 Reads back the original messages of this conversation that are now summarised or shortened. Use it before you guess an \

@@ -10,7 +10,7 @@ from typing import Any
 from context_summarize.messages.reading import analyse, block_type
 from context_summarize.messages.rows import CALL_BLOCKS, JsonRow, compact_json
 from context_summarize.messages.text import content_text
-from context_summarize.transcript.rows import call_line, counted
+from context_summarize.transcript.rendered import call_line, counted
 
 _FIGURES = (
     "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "

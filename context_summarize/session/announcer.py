@@ -13,8 +13,8 @@ from context_summarize.core.plan import Plan
 from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
-from context_summarize.transcript.rows import counted
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.transcript.rendered import counted
 
 logger = logging.getLogger(__name__)
 

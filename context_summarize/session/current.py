@@ -21,10 +21,12 @@ from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcer import Announcer
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import Host, RequestLimits
+from context_summarize.session.host import Host
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
-from context_summarize.session.serving import Retention, Server
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.session.retention import Retention
+from context_summarize.session.serving import Server
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
@@ -82,7 +84,7 @@ class Current:
     def fresh(self) -> Conversation:
         """Returns a conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
-        recall = self.host.providers.offers_recall()
+        recall = self.host.mounts.offers_recall()
         log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
         return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
@@ -158,7 +160,7 @@ class Current:
         is_good, name = not by_loop and response.get("status", "ok") == "ok", response.get("provider")
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
-        if isinstance(name, str) and self.host.providers.is_another(name):
+        if isinstance(name, str) and self.host.mounts.is_another(name):
             return
         self.host.refusals.heard(response, by_loop=by_loop)
         if is_good and isinstance(usage := response.get("usage"), dict):

@@ -14,7 +14,7 @@ from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
 from context_summarize.core.render import Rendering
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
+from context_summarize.session.request_limits import RequestLimits
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""

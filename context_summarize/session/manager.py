@@ -17,8 +17,8 @@ from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, l
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.incoming import Incoming
-from context_summarize.session.limits import RequestOptions, retained_texts
 from context_summarize.session.request import Requests
+from context_summarize.session.request_limits import RequestOptions, retained_texts
 from context_summarize.session.steering import Preview, Steering
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
@@ -281,7 +281,7 @@ class SummarizingContextManager:
 
     async def prepare(self) -> None:
         """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""
-        self._host.providers.check()
+        self._host.mounts.check()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 

@@ -10,9 +10,9 @@ from context_summarize.core.nodes import to_make
 from context_summarize.core.plan import Plan
 from context_summarize.events import Outbox
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.summaries.jobs import Target
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.request import Target
 
 PlanNext = Callable[[Conversation, RequestLimits], Plan]
 

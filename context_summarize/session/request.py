@@ -12,7 +12,7 @@ from context_summarize.session.compaction import Compactions
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Case, Look, Tried, decide_for
-from context_summarize.session.limits import RequestLimits, RequestOptions
+from context_summarize.session.request_limits import RequestLimits, RequestOptions
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
@@ -53,7 +53,7 @@ class Requests:
         rows = self._current.server.rows(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before others that flush it are started
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
-            target = await self._host.providers.summariser()
+            target = await self._host.mounts.summariser()
             if target is not None:
                 self._current.prefetch.look(seen.chat, seen.limits, target)
         return rows
@@ -103,7 +103,7 @@ class Requests:
         at, history, rows = self._last
         # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
         has_grown = history is chat.log and len(history) > rows
-        has_provider = self._host.providers.seen(None) is not None
+        has_provider = self._host.mounts.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
         most = 2 if seen.used > limits.budget and not is_manual else 1

@@ -15,8 +15,8 @@ from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Tried, decide_for
-from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
+from context_summarize.session.request_limits import RequestLimits
 
 _MOST_LOOKS = 8
 """Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""

@@ -16,7 +16,7 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.request import Target, make_fallback, make_job
+from context_summarize.summaries.jobs import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from context_summarize.core.segments import source
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, escape_fence, fence_of, numbered
-from context_summarize.transcript.rows import RenderedRow, render_rows
+from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
