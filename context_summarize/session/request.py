@@ -164,7 +164,8 @@ class Requests:
                     begun = None
                     await self._go_on(after, seen, wanted, tried)
         finally:  # whatever ends it, its waiting is counted
-            self._under_way -= is_due
+            if is_due:
+                self._under_way -= 1
             if tried.waited:
                 self._services.totals.waited(tried.waited)
 

@@ -173,8 +173,6 @@ class Windows:
         return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
 
-# --- refused requests ------------------------------------------------------------------------------------------------
-
 _SMALLER = 0.9
 """Share of a refused request that the next one may take."""
 _ACCEPTED = 10

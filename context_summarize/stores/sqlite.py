@@ -115,8 +115,6 @@ class SqliteStore(TextStore):
             remedy = _REMEDIES.get(code, "check that file, folder and disk can be written, or name another in `cache`")
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 
-    # --- on the store's thread --------------------------------------------------------------------------------------
-
     def _rows(self, sql: str, *values: object) -> list[Any]:
         """Returns the rows of a query; none where there is no file: reading does not create it."""
         return self._connected().execute(sql, values).fetchall() if self.path.exists() else []

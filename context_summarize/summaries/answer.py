@@ -84,8 +84,6 @@ def _dollars(told: Any) -> Decimal | None:
         return None
 
 
-# --- its form ---------------------------------------------------------------------------------------------------------
-
 _TOLD = {
     **dict.fromkeys(("refusal", "content_filter", "safety", "blocked"), "refusal"),
     **dict.fromkeys(("error", "failed", "cancelled"), "failed"),

@@ -88,14 +88,12 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
     )
 
 
-# --- the request ----------------------------------------------------------------------------------------------------
-
-
 def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False) -> int:
     """`max_output_tokens`: twice the length that is asked for, and reasoning; all of it twice in a second try."""
-    room = (2 * summary_tokens + _THINKING) * (1 + is_second)
+    tries = 2 if is_second else 1
+    room = tries * (2 * summary_tokens + _THINKING)
     if target.window is not None:
-        room = min(room, max(2 * summary_tokens, target.window // 4) * (1 + is_second))
+        room = min(room, tries * max(2 * summary_tokens, target.window // 4))
     return room if target.output is None else min(room, target.output)
 
 
