@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
-from context_summarize.messages.rows import JsonRow
+from context_summarize.core.render import Rendering
+from context_summarize.messages.rows import JsonRow, copy_json
+from context_summarize.messages.view_rows import continues
 from context_summarize.session.compaction import Compactions
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
@@ -50,12 +52,27 @@ class Requests:
         if self._last[1:] != served:
             self._services.totals.requests += 1
         self._last = (self._services.clock(), *served)
-        rows = self._current.server.rows(seen.rendering, seen.limits)
+        rows = self._served(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before others that flush it are started
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
             target = await self._host.mounts.summariser()
             if target is not None:
                 self._current.prefetch.look(seen.chat, seen.limits, target)
+        return rows
+
+    def _served(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
+        """Returns copies of the view's rows, with reminders that the host wants whole and the prompt's status block."""
+        size, retention = view.tokens, self._current.retention
+        self._current.announcer.fits(view, limits, limits.used(size))
+        rows = view.rows(limits.system_prompt)
+        apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
+        sent = size + apart + retention.tokens
+        self._host.meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
+        if limits.status is not None:
+            rows.insert(len(rows) - len(view.open), limits.status)
+        if retention.tokens:
+            at = len(view.head) + bool(limits.system_prompt)
+            rows[at:at] = map(copy_json, retention.held)
         return rows
 
     async def compact(self, focus: str | None) -> int:
@@ -75,7 +92,7 @@ class Requests:
 
     async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
         """See the conversation as it is now, beside what is retained; index it where a compaction may be due."""
-        retention = self._current.server.retention
+        retention = self._current.retention
         while True:
             chat = await self._current.resumed(hides_system=given.system_prompt is not None)
             if wanted.retained or retention.tokens:
@@ -172,7 +189,7 @@ class Requests:
     async def _go_on(self, chat: Conversation, seen: Look, wanted: RequestOptions, tried: Tried) -> None:
         """Goes on with a compaction that has been made: it answers the request, unless there may be another."""
         # Reminders that it has summarised come back whole, and take room.
-        if self._current.server.retention.update(chat, wanted.retained) and not wanted.is_manual:
+        if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None
         else:
             tried.made += 1
