@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from context_summarize.config import ToolKind
+from context_summarize.notes.forms import names_in, spelled
 from context_summarize.notes.prose import cut, ends_of, flat
 from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
 READ = 40_000
 """Characters of one result that are read, half of them at its end."""
-LINE = 120
-"""Characters of a line as it is quoted."""
+_LINE, _SHORT_RESULT, _SHORT_ARGUMENT = 120, 100, 300
+"""Characters of a result's line, of a result that is quoted whole, of an argument that names are read from."""
 _LARGEST = 1_000_000
 """Characters of arguments that are read as JSON."""
 _LONG_PATH, _LONG_COMMAND = 300, 2_000
@@ -30,17 +31,28 @@ _COUNTS = re.compile(r"(?i)\b\d+ (?:[a-z]{1,12} )?(?:error|fail|pass|warning|tes
 _ERRORS = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|exit (?:code|status)|returncode")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Carried:
-    """One call, as far as the notes may quote it."""
+    """One call, as far as the notes quote it."""
 
     number: int
     """Of the message that makes it."""
-    texts: tuple[str, ...]
-    """Every text in its arguments."""
-    paths: tuple[str, ...] = ()
+    short: str
+    """Its short arguments, a line each."""
+    names: tuple[str, ...]
+    """Names in these, in one spelling."""
+    paths: tuple[str, ...]
     """Those that it carried content to."""
-    command: str = ""
+    command: str
+    result: str = ""
+    """What of its result stands beside it: of a command a telling line, of other calls a short result."""
+
+    def answer(self, result: str) -> None:
+        """Takes in the call's result."""
+        if self.command:
+            self.result = telling_line(result)
+        elif self.paths and len(line := flat(ends_of(result, READ))) <= _SHORT_RESULT:
+            self.result = line
 
 
 def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carried]:
@@ -56,13 +68,20 @@ def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carri
 
 def _carried(number: int, name: str, arguments: str, tools: Mapping[str, ToolKind]) -> Carried:
     given = _object(arguments)
-    texts, kind = tuple(_texts(given)), _kind(name, given, tools)
+    texts, kind = [*_texts(given)], _kind(name, given, tools)
+    short = "\n".join(text for text in texts if len(text) <= _SHORT_ARGUMENT)
+    paths, command = list[str](), ""
     if kind == "command":
-        return Carried(number, texts, command=cut(_command(given) or f"{name} {arguments}", _LONG_COMMAND))
-    if kind not in ("write", "edit"):
-        return Carried(number, texts)
-    paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
-    return Carried(number, texts, tuple(path for path in paths if len(path) <= _LONG_PATH))
+        command = cut(_command(given) or f"{name} {arguments}", _LONG_COMMAND)
+    elif kind in ("write", "edit"):
+        paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
+    return Carried(
+        number=number,
+        short=short,
+        names=tuple(dict.fromkeys(map(spelled, names_in(short)))),
+        paths=tuple(spelled(path) for path in paths if len(path) <= _LONG_PATH),
+        command=command,
+    )
 
 
 def telling_line(result: str) -> str:
@@ -70,8 +89,8 @@ def telling_line(result: str) -> str:
     lines = [line for line in map(flat, _LINE_END.split(ends_of(result, READ))) if any(map(str.isalnum, line))]
     for pattern in (_COUNTS, _ERRORS):
         if found := [line for line in lines if pattern.search(line)]:
-            return cut(found[-1], LINE)
-    return cut(lines[-1], LINE) if lines else ""
+            return cut(found[-1], _LINE)
+    return cut(lines[-1], _LINE) if lines else ""
 
 
 def _kind(name: str, given: Mapping[str, Any], tools: Mapping[str, ToolKind]) -> ToolKind:
