@@ -13,13 +13,15 @@ from context_summarize.notes.forms import names_in, spelled
 from context_summarize.notes.prose import cut, ends_of, flat
 from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
-READ = 40_000
-"""Characters of one result that are read, half of them at its end."""
-_LINE, _SHORT_RESULT, _SHORT_ARGUMENT = 120, 100, 300
-"""Characters of a result's line, of a result that is quoted whole, of an argument that names are read from."""
+_LINE = 120
+"""Characters of a result's line."""
+_SHORT_RESULT = 100
+"""Characters of a result that is quoted whole."""
+_SHORT_ARGUMENT = 300
+"""Characters of an argument that names are read from; those of a path."""
 _LARGEST = 1_000_000
 """Characters of arguments that are read as JSON."""
-_LONG_PATH, _LONG_COMMAND = 300, 2_000
+_LONG_COMMAND = 2_000
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
 _CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
 _COMMAND_KEYS = ("command", "cmd", "script")
@@ -51,8 +53,9 @@ class Carried:
         """Takes in the call's result."""
         if self.command:
             self.result = telling_line(result)
-        elif self.paths and len(line := flat(ends_of(result, READ))) <= _SHORT_RESULT:
-            self.result = line
+        elif self.paths:
+            line = flat(result)
+            self.result = line if len(line) <= _SHORT_RESULT else ""
 
 
 def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carried]:
@@ -79,14 +82,14 @@ def _carried(number: int, name: str, arguments: str, tools: Mapping[str, ToolKin
         number=number,
         short=short,
         names=tuple(dict.fromkeys(map(spelled, names_in(short)))),
-        paths=tuple(spelled(path) for path in paths if len(path) <= _LONG_PATH),
+        paths=tuple(spelled(path) for path in paths if len(path) <= _SHORT_ARGUMENT),
         command=command,
     )
 
 
 def telling_line(result: str) -> str:
     """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
-    lines = [line for line in map(flat, _LINE_END.split(ends_of(result, READ))) if any(map(str.isalnum, line))]
+    lines = [line for line in map(flat, _LINE_END.split(ends_of(result))) if any(map(str.isalnum, line))]
     for pattern in (_COUNTS, _ERRORS):
         if found := [line for line in lines if pattern.search(line)]:
             return cut(found[-1], _LINE)
@@ -104,12 +107,12 @@ def _kind(name: str, given: Mapping[str, Any], tools: Mapping[str, ToolKind]) ->
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Returns the JSON object of this text, a JSON text under no name; {} for any other text."""
+    """Returns the JSON object of this text, another JSON value under no name; {} for a text that is no JSON."""
     try:
-        given = json.loads(text) if len(text) <= _LARGEST else None
+        given = json.loads(text) if len(text) <= _LARGEST else {}
     except (ValueError, RecursionError):
-        given = None
-    return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
+        return {}
+    return given if isinstance(given, dict) else {"": given}
 
 
 def _texts(value: Any) -> Iterator[str]:

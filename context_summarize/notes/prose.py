@@ -12,6 +12,8 @@ _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _LONGEST = 280
 """Characters of a line that goes on, and of a word."""
+_READ = 20_000
+"""Characters at each end of a long text that are read."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
 NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words."""
@@ -46,11 +48,11 @@ def around(text: str, start: int, end: int, most: int) -> str:
     return f"{GAP if low > first else ''} {said} {GAP if high < last else ''}".strip()
 
 
-def ends_of(text: str, most: int) -> str:
-    """Returns a text of at most about so many characters, or its start and its end, a line each at the least."""
-    if len(text) <= most:
+def ends_of(text: str) -> str:
+    """Returns a text that is not too long to be read, or its start and its end, a line each at the least."""
+    if len(text) <= 2 * _READ:
         return text
-    head, tail = _boundary(text, most // 2, -1), _boundary(text, len(text) - most // 2, 1)
+    head, tail = _boundary(text, _READ, -1), _boundary(text, len(text) - _READ, 1)
     return f"{text[:head]}\n{text[tail:]}"
 
 

@@ -9,19 +9,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from context_summarize.config import ToolKind
-from context_summarize.notes.calls import READ, Carried, calls_of
+from context_summarize.notes.calls import Carried, calls_of
 from context_summarize.notes.forms import spelled, values_in, without_line_numbers
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.prose import around, cut, ends_of, sentences_of, terms_of
 from context_summarize.notes.rules import folded, has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, may_be_call
 
-LINE = 120
+_MOST = 3_000
+"""The newest of each kind that are kept."""
+_MOST_RULES = 1_000
+"""Older sentences with a sign that are kept."""
+_MOST_SEEN = 10_000
+"""Values that are kept until somebody names them again."""
+_SENTENCE = 400
+"""Characters of a sentence as it is quoted."""
+_CLOSING = 240
+"""Characters of the agent's last words."""
+_LINE = 120
 """Characters of a line around a value."""
-_MOST, _MOST_RULES, _MOST_SEEN = 3_000, 1_000, 10_000
-"""The newest of each kind that are kept; older sentences with a sign; values that nobody has named again."""
-_LONG_SENTENCE, _CLOSING = 400, 240
-"""Characters of a sentence, and of the agent's last words, as they are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +153,7 @@ class Readings:
                     sentence = Sentence(
                         number=row.number,
                         place=place,
-                        text=cut(text, _LONG_SENTENCE),
+                        text=cut(text, _SENTENCE),
                         letters=folded(text),
                         terms=terms_of(text),
                         has_sign=has_sign(self.signs, text),
@@ -169,10 +175,10 @@ class Readings:
 
     def _see(self, number: int, who: str, text: str) -> None:
         """Remembers the values of a text, each with the line around it."""
-        text = ends_of(text, READ)
+        text = ends_of(text)
         for value, at in values_in(text).items():
             self._seen.pop(value, None)
-            self._seen[value] = Line(number, who, around(text, at, at + len(value), LINE))
+            self._seen[value] = Line(number, who, around(text, at, at + len(value), _LINE))
 
     def _use(self, number: int, text: str) -> None:
         """Notes which of the values that were seen this text names."""

@@ -20,9 +20,12 @@ _RUNS = "Newest runs of repeated commands: "
 _NAMED = "Names in earlier calls, newest first: "
 _USED = "Lines with a value that was named again later, newest first:"
 HEADINGS = (_WORDS, _UNDER_WAY, _WRITTEN, _RUNS, _NAMED, _USED)
-_CALLS, _NAMES, _TOLD, _ENDS = 0.2, 0.2, 0.25, 0.15
-"""Shares of the room that calls and names may take; of the rest, what is kept for lines that a summary told, and for
-how turns ended."""
+_CALLS = _NAMES = 0.2
+"""Shares of the room that calls, and names in them, may take."""
+_TOLD = 0.25
+"""Share of the rest for lines with a value that a summary told."""
+_ENDS = 0.15
+"""Share of what these leave that is kept for how turns ended."""
 _LONG_COMMAND = 120
 """Characters of a command as it is quoted."""
 _MARK = 8
