@@ -17,7 +17,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.fallback import AGENT, USER
 from context_summarize.notes.forms import spelled, values_in
-from context_summarize.notes.prose import sentences_of, terms_of
+from context_summarize.notes.prose import sentences_of
 from context_summarize.notes.readings import Readings
 from context_summarize.notes.row import write
 from context_summarize.notes.rules import is_foreign, quoted_lines, verified
@@ -135,7 +135,6 @@ class NotesLog:
         return Given(
             whole={number for number in numbers if number is not None},
             sentences={sentence for line in lines for sentence in sentences_of(line)},
-            terms={*terms_of(text)},
             values={*map(spelled, values_in(text))},
         )
 
@@ -171,7 +170,7 @@ class NotesLog:
         try:
             self._readings.read(self._rows(ordinal, number, has_results=has_results))
         except Exception as error:  # noqa: BLE001 - of any text; a request needs no notes
-            self._readings.forget_from(number)
+            self._readings = self._readings.until(number - 1)
             if not self._has_failed:
                 self._has_failed = True
                 told = traceback_of(error)

@@ -54,7 +54,9 @@ def spelled(name: str) -> str:
 
 
 def _values(text: str) -> dict[str, int]:
-    plain = _MARKS.sub(lambda found: (_GONE if found[1] else " ") * len(found[0]), text)
+    plain = text
+    if "\\" in text or "[redacted:" in text:
+        plain = _MARKS.sub(lambda found: (_GONE if found[1] else " ") * len(found[0]), text)
     runs: dict[str, int] = {}
     for found in _RUN.finditer(plain):
         if len(found[0]) <= _LONGEST and _GONE not in found[0]:

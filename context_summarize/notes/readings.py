@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.calls import Carried, calls_of
@@ -17,11 +15,11 @@ from context_summarize.notes.rules import folded, has_sign, sign_pattern
 from context_summarize.transcript.rows import RenderedRow, may_be_call
 
 _MOST = 3_000
-"""The newest of each kind that are kept."""
+"""The newest sentences and calls that are kept."""
 _MOST_RULES = 1_000
 """Older sentences with a sign that are kept."""
-_MOST_SEEN = 10_000
-"""Values that are kept until somebody names them again."""
+_MOST_LINES = 10_000
+"""The newest lines of each kind that are kept."""
 _SENTENCE = 400
 """Characters of a sentence as it is quoted."""
 _CLOSING = 240
@@ -47,32 +45,12 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """What the agent said last where it called nothing."""
-
-    number: int
-    asked: int
-    """Number of the user's message before it."""
-    text: str
-    """"" for a row with calls: the turn goes on."""
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """A line of a result, or of the agent's."""
 
     number: int
     who: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """A line that holds a value which row `number` named again."""
-
-    number: int
-    value: str
-    line: Line
 
 
 @dataclass(slots=True)
@@ -87,17 +65,19 @@ class Readings:
     tools: Mapping[str, ToolKind]
     signs: re.Pattern[str]
     said: list[Sentence] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
     calls: list[Carried] = field(default_factory=list)
-    used: list[Used] = field(default_factory=list)
+    ends: dict[int, Line] = field(default_factory=dict)
+    """What the agent said last before it called nothing more, by the numbers of the user's messages before it."""
+    used: dict[str, Line] = field(default_factory=dict)
+    """Values that were named again, each with the line that held it before, the newest use last."""
+    seen: dict[str, Line] = field(default_factory=dict)
+    """Values of results and of the agent's prose that nobody has named since, the newest last."""
     gone: int = 0
     """How many of the user's oldest sentences have been let go of."""
     gone_until: int = 0
     """Number of the newest message that lacks some of them."""
     _asked: int = 0
     """Number of the user's newest message."""
-    _seen: dict[str, Line] = field(default_factory=dict)
-    """Values of results and of the agent's prose that nobody has named since, the newest last."""
 
     @classmethod
     def fresh(cls, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> Readings:
@@ -106,24 +86,20 @@ class Readings:
 
     def until(self, number: int) -> Readings:
         """Returns what was read of the rows up to this number."""
-        said, ends, calls, used = (found[: _end(found, number)] for found in self._lists())
-        return replace(self, said=said, ends=ends, calls=calls, used=used)
-
-    def forget_from(self, number: int) -> None:
-        """Lets go of what was read of this row and of later ones."""
-        for found in self._lists():
-            del found[_end(found, number - 1) :]
-        self._seen = {value: line for value, line in self._seen.items() if line.number < number}
+        return replace(
+            self,
+            said=[one for one in self.said if one.number <= number],
+            calls=[call for call in self.calls if call.number <= number],
+            ends={asked: line for asked, line in self.ends.items() if line.number <= number},
+            used={value: line for value, line in self.used.items() if line.number <= number},
+            seen={value: line for value, line in self.seen.items() if line.number <= number},
+        )
 
     def values(self, first: int) -> list[str]:
         """Returns the names in calls, and the names and figures in the user's words, from row `first` on, each once."""
         named = [name for call in self.calls if call.number >= first for name in call.names]
         said = "\n".join(sentence.text for sentence in self.said if sentence.number >= first)
         return [*dict.fromkeys([*named, *map(spelled, values_in(said))])]
-
-    def line(self, value: str) -> Line | None:
-        """Returns the newest line of a result, or of the agent's, that holds a value; None where none is kept."""
-        return self._seen.get(value)
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Takes in the rows of the next group, numbered as frames count."""
@@ -144,7 +120,7 @@ class Readings:
     def _read_user(self, row: RenderedRow) -> None:
         self._asked = row.number
         own = own_text(row.said)
-        self._use(row.number, own)
+        self._use(own)
         place = 0
         for part in own.split(REMOVED):
             for text in sentences_of(part):
@@ -163,13 +139,13 @@ class Readings:
 
     def _read_agent(self, row: RenderedRow, calls: Mapping[int, Carried]) -> None:
         said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
-        if not row.calls:
-            self.ends.append(End(row.number, self._asked, cut(said, _CLOSING)))
-        elif self.ends and self.ends[-1].text:
-            self.ends.append(End(row.number, self._asked, ""))
-        self._use(row.number, said)
+        if row.calls:
+            self.ends.pop(self._asked, None)
+        elif self._asked:
+            self.ends[self._asked] = Line(row.number, "the agent", cut(said, _CLOSING))
+        self._use(said)
         for call in calls.values():
-            self._use(row.number, call.short)
+            self._use(call.short)
             self.calls.append(call)
         self._see(row.number, "the agent", said)
 
@@ -177,14 +153,15 @@ class Readings:
         """Remembers the values of a text, each with the line around it."""
         text = ends_of(text)
         for value, at in values_in(text).items():
-            self._seen.pop(value, None)
-            self._seen[value] = Line(number, who, around(text, at, at + len(value), _LINE))
+            self.seen.pop(value, None)
+            self.seen[value] = Line(number, who, around(text, at, at + len(value), _LINE))
 
-    def _use(self, number: int, text: str) -> None:
+    def _use(self, text: str) -> None:
         """Notes which of the values that were seen this text names."""
         for value in values_in(text):
-            if value in self._seen:
-                self.used.append(Used(number, value, self._seen.pop(value)))
+            if line := self.seen.pop(value, None):
+                self.used.pop(value, None)
+                self.used[value] = line
 
     def _let_go(self) -> None:
         """Lets go of what is oldest, now and then; the user's sentences with a sign stay longer."""
@@ -194,16 +171,9 @@ class Readings:
             self.gone += len(old) - len(rules)
             self.gone_until = old[-1].number
             self.said = rules + new
-        for found in (self.ends, self.calls, self.used):
-            if len(found) > 2 * _MOST:
-                del found[:-_MOST]
-        if len(self._seen) > 2 * _MOST_SEEN:
-            self._seen = dict([*self._seen.items()][-_MOST_SEEN:])
-
-    def _lists(self) -> tuple[list[Any], ...]:
-        return self.said, self.ends, self.calls, self.used
-
-
-def _end(found: Sequence[Any], number: int) -> int:
-    """Returns where what was read after the row of this number begins."""
-    return bisect_right(found, number, key=lambda one: one.number)
+        if len(self.calls) > 2 * _MOST:
+            del self.calls[:-_MOST]
+        for found in (self.ends, self.used, self.seen):
+            if len(found) > 2 * _MOST_LINES:
+                for key in [*found][:-_MOST_LINES]:
+                    del found[key]

@@ -9,7 +9,7 @@ from itertools import groupby
 from context_summarize.notes.calls import Carried
 from context_summarize.notes.forms import spelled, values_in
 from context_summarize.notes.prose import GAP, cut, marked
-from context_summarize.notes.readings import End, Line, Readings, Sentence
+from context_summarize.notes.readings import Line, Readings, Sentence
 from context_summarize.notes.words import Given, Words
 from context_summarize.tokens.measure import Count
 
@@ -43,11 +43,13 @@ def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     room -= sum(count(part) + 1 for part in (calls, names) if part)
     words = Words(readings.said, given, count)
     # A value that a summary told stands in the user's words, else in a line of its own.
-    told = [(value, readings.line(value)) for value in reversed(given.told) if value.lower() not in words.last]
+    known = readings.seen | readings.used
+    wanted = [value for value in reversed(given.told) if value in known and value.lower() not in words.last]
+    told = {value: known[value] for value in wanted}
     lines = _fitting(_lines(told, shown), int(room * _TOLD), count)
     room -= count("\n".join([_USED, *lines])) + 1
     said = _words(words, readings, given, room, count)
-    used = [(one.value, one.line) for one in reversed(readings.used)]
+    used = dict(reversed(readings.used.items()))
     lines += _fitting(_lines(used, shown | _values(said)), room - count(said) - 1, count)
     return "\n".join(part for part in (said, calls, names, *([_USED, *lines] if lines else [])) if part)
 
@@ -73,10 +75,10 @@ def _listed(heading: str, items: Iterable[str], room: int, count: Count, between
     return heading + between.join(taken) if taken else ""
 
 
-def _lines(found: Iterable[tuple[str, Line | None]], shown: set[str]) -> Iterator[str]:
-    """Yields the lines that hold values which are not shown yet; then these are shown."""
-    for value, line in found:
-        if line is not None and spelled(value) not in shown:
+def _lines(found: Mapping[str, Line], shown: set[str]) -> Iterator[str]:
+    """Yields the lines of values that are not shown yet; then all that they hold is shown."""
+    for value, line in found.items():
+        if spelled(value) not in shown:
             yield f"#{line.number} {line.who}: {marked(line.text)}"
             shown |= _values(line.text)
 
@@ -99,24 +101,23 @@ def _words(words: Words, readings: Readings, given: Given, room: int, count: Cou
     return "\n".join([_WORDS, *lines]) if lines else ""
 
 
-def _ends(words: Words, readings: Readings, given: Given, room: int, count: Count) -> dict[int, End]:
+def _ends(words: Words, readings: Readings, given: Given, room: int, count: Count) -> dict[int, Line]:
     """Returns how turns ended, newest first, by the numbers of the user's messages, whose first sentences are taken."""
     first = {one.number: at for at, one in reversed([*enumerate(readings.said)])}
-    newest = {end.asked: end for end in readings.ends}
-    ends: dict[int, End] = {}
-    for end in reversed(newest.values()):
-        if not end.text or not end.asked or end.number in given.whole or end.text in given.sentences:
+    ends: dict[int, Line] = {}
+    for asked, end in reversed(readings.ends.items()):
+        if not end.text or end.number in given.whole or end.text in given.sentences:
             continue
         room -= count(end.text) + _MARK
         if room < 0:
             break
-        ends[end.asked] = end
-        if end.asked in first:
-            room = words.take([first[end.asked]], room)
+        ends[asked] = end
+        if asked in first:
+            room = words.take([first[asked]], room)
     return ends
 
 
-def _said(words: Words, readings: Readings, ends: Mapping[int, End]) -> Iterator[str]:
+def _said(words: Words, readings: Readings, ends: Mapping[int, Line]) -> Iterator[str]:
     """Yields a line for each message that is quoted, and one for the end of its turn."""
     chosen = groupby(sorted(words.chosen), key=lambda at: readings.said[at].number)
     quoted = {number: _message(readings.said, [*found]) for number, found in chosen}

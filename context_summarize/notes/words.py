@@ -41,10 +41,8 @@ class Given:
     """Numbers of the messages that it shows whole."""
     sentences: Set[str] = frozenset()
     """Those of its summaries, each on one line."""
-    terms: Set[str] = frozenset()
-    """Those of its summaries and of its verbatim rows; see `terms_of`."""
     values: Set[str] = frozenset()
-    """Names and figures in these, in one spelling."""
+    """Names and figures in its summaries and verbatim rows, in one spelling."""
     rules: Collection[Place] = ()
     """Sentences that a model's summary quotes as rules."""
     told: Sequence[str] = ()
@@ -60,7 +58,7 @@ class Words:
         self.chosen: set[int] = set()
         self.last: dict[str, int] = {}
         """The newest sentence with each term."""
-        self._said, self._given, self._count = said, given, count
+        self._said, self._count = said, count
         self._is_shown = [one.number in given.whole or one.text in given.sentences for one in said]
         self._messages: list[list[int]] = []
         self._message_of: list[int] = []
@@ -105,10 +103,10 @@ class Words:
         return [at for row in zip_longest(*best) for at in row if at is not None]
 
     def _worth(self, at: int) -> float:
-        """Returns what a sentence says for its size: the rarer a term, the more; what the view holds says nothing."""
-        new = (term for term in self._said[at].terms if term not in self._given.terms)
-        says = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in new)
-        return says / (len(self._said[at].text) / 4 + _OVERHEAD)
+        """Returns what a sentence says for its size: the rarer a term, the more."""
+        sentence = self._said[at]
+        says = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
+        return says / (len(sentence.text) / 4 + _OVERHEAD)
 
     def _unit(self, at: int) -> list[int]:
         """Returns a sentence, the next one of its message, and all that corrects one of them.

@@ -166,7 +166,7 @@ def test_no_number_is_cut_and_no_line_is_quoted_for_a_part_of_a_longer_number() 
     readings.read(
         [RenderedRow(1, "tool", "bash", long, answers=0), RenderedRow(2, "user", None, "Why 451?", "Why 451?")]
     )
-    assert [one.line.text for one in readings.used] == ["module 451 is broken"]
+    assert [line.text for line in readings.used.values()] == ["module 451 is broken"]
     assert "12,345,678" in cut("total 12,345,678 EUR " * 9, 40)
     assert [*sentences_of("1. One-way\n2. Economy")] == ["1. One-way", "2. Economy"]
 
