@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import groupby, pairwise, zip_longest
 
 from context_summarize.notes.prose import has_digit
 from context_summarize.notes.readings import Sentence
@@ -55,22 +55,18 @@ class Words:
     """The sentences of the user that may be quoted, told by their indexes, and those that are chosen."""
 
     def __init__(self, said: Sequence[Sentence], given: Given, count: Count) -> None:
-        self.chosen: set[int] = set()
-        self.last: dict[str, int] = {}
-        """The newest sentence with each term."""
         self._said, self._count = said, count
         self._is_shown = [one.number in given.whole or one.text in given.sentences for one in said]
-        self._messages: list[list[int]] = []
-        self._message_of: list[int] = []
+        self.chosen: set[int] = set()
+        self.last = {term: at for at, one in enumerate(said) for term in one.terms}
+        """The newest sentence with each term."""
+        messages = groupby(range(len(said)), key=lambda at: said[at].number)
+        self._messages = {number: [*found] for number, found in messages}
+        self._following = dict(pairwise(self._messages))
         self._times: Counter[str] = Counter()
         """How many messages hold a term."""
-        for _, found in groupby(range(len(said)), key=lambda at: said[at].number):
-            message = [*found]
-            last = {term: at for at in message for term in said[at].terms}
-            self.last |= last
-            self._times.update(last.keys())
-            self._message_of += [len(self._messages)] * len(message)
-            self._messages.append(message)
+        for message in self._messages.values():
+            self._times.update({term for at in message for term in said[at].terms})
 
     def take(self, sentences: Iterable[int], room: int) -> int:
         """Chooses each of these with what is bound to it, as far as there is room; returns the tokens that are left."""
@@ -81,7 +77,7 @@ class Words:
             if at in self.chosen or self._is_shown[at]:
                 continue
             unit = [one for one in self._unit(at) if one not in self.chosen and not self._is_shown[one]]
-            lines = {self._message_of[one] for one in unit} - {self._message_of[one] for one in self.chosen}
+            lines = {self._said[one].number for one in unit} - {self._said[one].number for one in self.chosen}
             price = sum(self._count(self._said[one].text) + 1 for one in unit) + _LINE * len(lines)
             if price <= room:
                 self.chosen.update(unit)
@@ -114,7 +110,7 @@ class Words:
         A reply brings no reply of its own, and a chain of corrections ends: else a row of short messages, or of
         figures that are shared two by two, would bring all that follow.
         """
-        unit = [one for one in (at, at + 1) if one in self._messages[self._message_of[at]]]
+        unit = [one for one in (at, at + 1) if one in self._messages[self._said[at].number]]
         replies: set[int] = set()
         for one in unit:  # which grows meanwhile
             corrections = self._renewal(one) if len(unit) < _MOST_BOUND else []
@@ -127,8 +123,8 @@ class Words:
 
     def _reply(self, at: int) -> list[int]:
         """Returns the user's next message if it is short."""
-        following = self._message_of[at] + 1
-        reply = self._messages[following] if following < len(self._messages) else []
+        following = self._following.get(self._said[at].number)
+        reply = [] if following is None else self._messages[following]
         return reply if sum(len(self._said[one].text) for one in reply) <= SHORT_MESSAGE else []
 
     def _renewal(self, at: int) -> list[int]:
