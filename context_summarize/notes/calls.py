@@ -11,7 +11,7 @@ from typing import Any
 from context_summarize.config import ToolKind
 from context_summarize.notes.forms import names_in, spelled
 from context_summarize.notes.prose import cut, ends_of, flat
-from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, calls_in, may_be_call
 
 _LINE = 120
 """Characters of a result's line."""

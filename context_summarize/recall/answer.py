@@ -14,12 +14,12 @@ from typing import TypeAlias
 
 from context_summarize.core.frames import NAME
 from context_summarize.core.groups import answered_calls
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
-from context_summarize.transcript.rows import RenderedRow, render_rows, without_calls
+from context_summarize.transcript.rendered import RenderedRow, render_rows, without_calls
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
 """Tokens of an answer: with less room the request counts as full."""
@@ -96,33 +96,33 @@ class ShownRow:
 class Rows:
     """The rendered rows of a history by number; made on the event loop, where it is cheap, and read in a thread."""
 
-    def __init__(self, history: History) -> None:
-        self.history = history
-        self.closed = len(history.rendered)
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.closed = len(log.rendered)
         """Rendered groups that are closed; those that close later are left out."""
-        self._open = next(iter(history.open_groups), None)
-        self._closed_rows = history.closed_rows()
+        self._open = next(iter(log.open_groups), None)
+        self._closed_rows = log.closed_rows()
         opened = range(self._open.start, self._open.end) if self._open else ()
-        self.total = self._closed_rows + sum(history.rows[at].rendered for at in opened)
+        self.total = self._closed_rows + sum(log.rows[at].rendered for at in opened)
         """Number of rows that can be read: 1 to this."""
         self._read: tuple[int | None, list[ShownRow]] = (-1, [])
 
     def row(self, number: int) -> ShownRow:
-        """The row of this number, which is 1 to `total`."""
-        ordinal = self.history.group_of_message(number) if number <= self._closed_rows else None
+        """Returns the row of this number, which is 1 to `total`."""
+        ordinal = self.log.group_of_message(number) if number <= self._closed_rows else None
         if self._read[0] != ordinal:
             self._read = ordinal, self.group(ordinal)
         return self._read[1][number - self._read[1][0].row.number]
 
     def group(self, ordinal: int | None) -> list[ShownRow]:
-        """The rows of a closed rendered group, or of the open one."""
-        rows, group, first = self.history.rows, self._open, self._closed_rows + 1
+        """Returns the rows of a closed rendered group, or of the open one."""
+        rows, group, first = self.log.rows, self._open, self._closed_rows + 1
         if ordinal is not None:
-            group, first = self.history.rendered_group(ordinal), self.history.rendered_rows[ordinal] + 1
+            group, first = self.log.rendered_group(ordinal), self.log.rendered_rows[ordinal] + 1
         assert group is not None, "a number within `total` is in a closed group or in the open one"
         calls = answered_calls(group)
         indexes = (at for at in range(group.start, group.end) if rows[at].rendered)
-        rendered = self.history.render(group, number=first)
+        rendered = self.log.render(group, number=first)
         return [ShownRow(row, calls.get(at, ()), first) for row, at in zip(rendered, indexes, strict=True)]
 
 
@@ -143,7 +143,7 @@ class Answers:
         self._room = limit - _WRAPPING
 
     def passages(self, found: Sequence[Found]) -> RecallAnswer:
-        """The best passages that a search has found, and the numbers of some more."""
+        """Returns the best passages that a search has found, and the numbers of some more."""
         total, room = self.rows.total, self._room
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)
@@ -168,7 +168,7 @@ class Answers:
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
     def messages(self, text: str) -> RecallAnswer:
-        """The rows of a range, and the range of those that did not fit."""
+        """Returns the rows of a range, and the range of those that did not fit."""
         if not (match := _RANGE.fullmatch(text)):
             raise RecallError(f'{text[:40]!r} is not a range of messages; write one such as "13-58", or one number')
         first, offset, total = int(match[1]), int(match[2] or 0), self.rows.total
@@ -219,13 +219,13 @@ class Answers:
         return block.encode("utf-8", "replace").decode()  # lone surrogates, which no provider takes
 
     def _size(self, text: str) -> int:
-        """Tokens of a text as JSON; at least one where it is far too long to be counted to its end."""
+        """Returns the tokens of a text as JSON; at least one where it is far too long to be counted to its end."""
         if len(text) > 16 * self._room:
             return len(text)
         return self._count(json.dumps(text, ensure_ascii=False)) + 1
 
     def _fit(self, text: str, room: int) -> int:
-        """Characters from the start that take at most `room` tokens; at least one."""
+        """Returns the characters from the start that take at most `room` tokens; at least one."""
         kept = max(1, min(len(text), 8 * room))
         while kept > 1 and (size := self._size(text[:kept])) > room:
             kept = max(1, kept * room * 19 // (size * 20))

@@ -83,8 +83,9 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A compaction that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=4, summary_share=1.0)
-        await made.set_messages(tool_session(4, size=900))
+        settings = {"segment_tokens": 256, "keep_recent": 4, "summary_share": 1.0, "shorten_tool_results": None}
+        made = manager(recorder := Recorder(), **settings)
+        await made.set_messages(tool_session(5, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
         before = await made.get_messages_for_request(budget, provider)
@@ -98,3 +99,17 @@ class TestWithdrawn:
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
         assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
+
+
+async def test_summaries_and_notes_are_user_rows_where_that_is_set() -> None:
+    """All else is as it is with system rows."""
+    views = []
+    for role in ("system", "user"):
+        made = manager(None, summary_role=role, segment_tokens=512, max_tokens=16_000)
+        await made.set_messages(tool_session(60))
+        views.append(await made.get_messages_for_request(6_000, ScriptedProvider(then=answer)))
+        own = [row for row in views[-1] if (row.get("metadata") or {}).get("source") == "context-summarize"]
+        assert len(own) > 1
+        assert {row["role"] for row in own} == {role}
+    as_system, as_user = ([{**row, "role": ""} for row in view] for view in views)
+    assert as_system == as_user

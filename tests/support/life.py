@@ -258,7 +258,7 @@ class Life:
     async def resume(self) -> None:
         """The session ends and goes on, with the rows that its host has saved, or from its file: an equal view."""
         await self.manager.get_token_count()
-        view = self.manager.conversation.rows.rows(None)
+        view = self.manager.conversation.rendering().rows(None)
         fallbacks = {item.node.place for item in self.manager.conversation.view.shown if item.summary.fallback}
         calls = self.provider.calls
         rows = await self.manager.get_messages()
@@ -273,7 +273,7 @@ class Life:
         assert await self.manager.get_messages() == rows
         await self.manager.get_token_count()
         new = self.manager.conversation
-        shown = new.rows.rows(None)
+        shown = new.rendering().rows(None)
         assert self.provider.calls == calls, "a resume asks nobody"
         if fallbacks:  # their texts may have come
             assert [n.place for n in new.view.nodes] == [n.place for n in old.view.nodes]

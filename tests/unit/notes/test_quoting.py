@@ -13,7 +13,7 @@ from context_summarize.notes.row import write
 from context_summarize.notes.rules import folded, has_sign, is_foreign, quoted_lines, sign_pattern, verified
 from context_summarize.notes.words import Given
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 SENTENCES = (
     "Don't ever push to main without asking me.",

@@ -1,4 +1,4 @@
-"""What one request has to keep to, and how it is found out."""
+"""The limits of one request: what its host asks for, and what that leaves for the view."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.host import Providers
-from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.session.windows import Refusals, request_budget
-from context_summarize.tokens.calibration import Meter
-from context_summarize.tokens.counter import TokenCounter
 
 _NOTES_AT = 16_000
 """Tokens of the base up to which the notes take their share; beyond it they grow with its root."""
@@ -39,7 +35,7 @@ class RequestOptions:
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
-    """The texts among what a host wants to have retained.
+    """Returns the texts among what a host wants to have retained.
 
     Raises:
         TypeError: it is one text, or no collection.
@@ -65,65 +61,21 @@ class RequestLimits:
     """Our tokens → the provider's."""
 
     def used(self, view_tokens: int) -> int:
-        """Tokens of a request with a view of this size, as the provider counts."""
+        """Returns the tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
     def beside(self, tokens: int) -> RequestLimits:
-        """The limits where rows of this size stand beside the view."""
+        """Returns the limits where rows of this size stand beside the view."""
         room = self.own.view_room - tokens
         return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
     def keeping(self, rows: int) -> RequestLimits:
-        """The limits where so many rows more stay verbatim."""
+        """Returns the limits where so many rows more stay verbatim."""
         return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
-class Host:
-    """What a request hears from its host: its limits, the provider's own figures, and whether it is cancelled."""
-
-    def __init__(self, coordinator: Any | None, config: Config) -> None:
-        self._config = config
-        self.counter = TokenCounter()
-        self.meter = Meter()
-        self.providers = Providers(coordinator, config)
-        self.is_cancelled = self.providers.is_cancelled
-        self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
-        session_id = getattr(coordinator, "session_id", None)
-        self.session_id = session_id if isinstance(session_id, str) else None
-        self.refusals = Refusals(self.meter, config.safety_margin)
-        self.last = RequestOptions()
-        """What the host asked for last, as far as it holds for more than one request."""
-        self.served: RequestLimits | None = None
-        """Those of the last request."""
-
-    async def limits(self, wanted: RequestOptions) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet.
-
-        Raises:
-            TypeError, ValueError: as `request_budget`.
-        """
-        provider, system = self.providers.seen(wanted.provider), self.system
-        windows = self.providers.windows
-        budget = await request_budget(self._config, wanted.token_budget, provider, windows)
-        budget = await self.refusals.bounded(budget, provider, windows)
-        if system.factory is not None:
-            await system.refresh()
-        cap = self._config.threshold_tokens
-        own_cap = None if cap is None else self.meter.own(cap)
-        limits = RequestLimits(
-            budget=budget,
-            own=own_limits(self._config, max(1, self.meter.invert(budget)), system.tokens, own_cap),
-            system_prompt=system.text,
-            status=system.status,
-            correct=self.meter.correct,
-        )
-        if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
-        return limits
-
-
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
-    """The settings as they bear on a budget in our own tokens.
+    """Returns the settings as they bear on a budget in our own tokens.
 
     Args:
         own_cap: the tokens of `compact_threshold`, if it has any.
@@ -131,6 +83,11 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
     notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
+    if isinstance(given, str):
+        given = min(4_000, max(1, base // 10))
+        newest: int | None = short_length(given)
+    else:
+        newest = given
     return Limits(
         system_tokens=system_tokens,
         view_room=room,
@@ -140,6 +97,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         target=config.target_usage,
         share=config.share_of_summaries,
         fan_in=config.fan_in,
-        shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
+        shorten_above=given,
+        shorten_newest_above=newest,
         notes_room=int(notes_room),
     )

@@ -1,0 +1,61 @@
+"""Reminders that a host wants whole in a request although a compaction has summarised them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from context_summarize.core.log import Log
+from context_summarize.core.render import pins
+from context_summarize.messages.reading import is_reminder
+from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.view_rows import view_row
+from context_summarize.session.conversation import Conversation
+from context_summarize.tokens.measure import Count, measure
+
+
+class Retention:
+    """Holds copies of the wanted rows that the view does not show whole; they stand right behind the summaries.
+
+    A copy stays until the next compaction, wanted or not, so that the earlier request is a prefix of the later one.
+    """
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._compaction: tuple[Log, int] | None = None
+        """The compaction behind whose summaries the rows stand."""
+        self.held: list[JsonRow] = []
+        """The rows, which are handed out as copies."""
+        self.tokens = 0
+        """Size of the rows that are held, uncorrected."""
+
+    def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
+        """Holds what is wanted and not shown whole; True if what is held has changed."""
+        compaction = (chat.log, chat.view.compactions)
+        held = [*self.held] if compaction == self._compaction else []
+        for content in wanted:
+            if any(row["content"] == content for row in held):
+                continue
+            index = _newest(chat.log, content)
+            if index is None:  # not in the history, and not lost for that
+                held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
+            elif not _is_whole(chat, index):
+                held += filter(None, [view_row(chat.log.rows[index])])
+        is_new, self.held, self._compaction = held != self.held, held, compaction
+        if is_new:
+            self.tokens = sum(measure(row, self._count) for row in held)
+        return is_new
+
+
+def _is_whole(chat: Conversation, index: int) -> bool:
+    view = chat.view
+    is_shown = index >= view.frontier_row or any(group.start <= index < group.end for group in pins(chat.log, view))
+    return is_shown and index not in view.shortened
+
+
+def _newest(log: Log, content: str) -> int | None:
+    """Returns the last row that is a reminder with this content; None without one."""
+    for index in reversed(range(len(log))):
+        raw = log.rows[index].raw
+        if raw.get("content") == content and is_reminder(raw):
+            return index
+    return None
