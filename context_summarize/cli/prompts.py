@@ -58,7 +58,7 @@ def copy_command(name: str, folder: str) -> None:
 
 
 def _warning(prompts: PromptSet) -> str | None:
-    """What a set without problems lacks; it can be used all the same."""
+    """Returns what a usable set lacks."""
     path, heading = prompts.segment.path, prompts.rules_heading
     if not heading:
         return f"{path}: the header has no rules_heading, so summaries are not searched for quoted instructions"

@@ -183,7 +183,7 @@ def cut_length(rendered: Sequence[RenderedRow]) -> int:
 
 
 def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
-    """What one group adds to the running hash of the rendered rows, uncut."""
+    """Returns the part of one group in the running hash of the rendered rows, uncut."""
     digest = hashlib.sha256()
     for row in rendered:
         for part in (row.role, row.name or "", row.text):

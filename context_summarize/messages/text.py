@@ -56,7 +56,7 @@ def _is_own(block: Any) -> bool:
 
 
 def result_value(block: Mapping[str, Any]) -> Any:
-    """What a result block holds, in either shape."""
+    """Returns the contents of a result block, in either shape."""
     return block["output"] if "output" in block else block.get("content")
 
 

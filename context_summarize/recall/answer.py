@@ -89,7 +89,7 @@ class ShownRow:
 
     @property
     def searched(self) -> str:
-        """What of the row is searched: nothing that this tool was asked or has answered."""
+        """The part of the row that is searched: nothing that this tool was asked or has answered."""
         return "" if any(call.name == NAME for call in self.calls) else without_calls(self.row.text, NAME)
 
 

@@ -80,7 +80,7 @@ class ContextTool:
         return {**schema, "required": ["action"]}
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
-        """What was done, in one or two lines of plain text, or an error that says what to do instead."""
+        """Does it; returns one or two lines of plain text, or an error that says what to do instead."""
         try:
             return ToolResult(success=True, output=await self._do(**_wish(input)))
         except SteeringError as error:

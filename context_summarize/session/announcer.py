@@ -24,7 +24,7 @@ _LONG_WAIT = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a compaction has changed, or an undo, beside the sizes of the request."""
+    """The changes by a compaction, or an undo, beside the sizes of the request."""
 
     plan: Plan | None = None
     """None for an undo."""
@@ -36,7 +36,7 @@ class Change:
     shortened: int = 0
     """Rows that the view shows shortened, and did not before."""
     values: Kept = field(default_factory=Kept)
-    """What the view holds of the exact values of the rows that are summarised anew."""
+    """Exact values of the rows that are summarised anew: how many the view holds."""
     waited: float = 0.0
     """Seconds."""
 

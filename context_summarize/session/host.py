@@ -29,7 +29,7 @@ class Host:
         """True in the session of a sub-agent."""
         self.refusals = Refusals(self.meter, config.safety_margin)
         self.last = RequestOptions()
-        """What the host asked for last, as far as it holds for more than one request."""
+        """The host's last options, as far as they hold for more than one request."""
         self.served: RequestLimits | None = None
         """Those of the last request."""
 

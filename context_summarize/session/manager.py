@@ -187,7 +187,7 @@ class SummarizingContextManager:
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
-        """What `compact()` would do now, without making it or asking anybody."""
+        """Returns what `compact()` would do now, without making it or asking anybody."""
         await self._incoming.ready()
         return await self._steering.preview()
 
@@ -232,7 +232,7 @@ class SummarizingContextManager:
         return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
-        """What the summaries of this session have taken so far."""
+        """Returns calls, tokens, dollars and seconds that the summaries of this session have taken so far."""
         tokens, chat, served = await self.get_token_count(), self.conversation, self._host.served
         shown = chat.view.shown
         return replace(

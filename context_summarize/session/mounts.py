@@ -145,7 +145,7 @@ class Mounts:
         )
 
     def operations(self) -> tuple[str, ...]:
-        """What the host has under way beside the conversation, such as background jobs: a line each, at most twenty.
+        """Returns the jobs that the host has under way beside the conversation: a line each, at most twenty.
 
         Nothing where the host has no list, or it cannot be read.
         """

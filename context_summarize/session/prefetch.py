@@ -29,7 +29,7 @@ class Prefetch:
         self._outbox = outbox
         self._plan_next = plan_next
         self._seen: tuple[object, ...] | None = None
-        """What the last look saw: with nothing new there is nothing new to start."""
+        """The state at the last look: with nothing new there is nothing new to start."""
         self._started: set[str] = set()
         """Keys that were started for the next compaction: what fails is not asked for again before it."""
         self._task: asyncio.Task[None] | None = None

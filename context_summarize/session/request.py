@@ -98,7 +98,7 @@ class Requests:
                 return Look(chat, limits, rendering, used, due, may_prefetch, is_near)
 
     def case(self, seen: Look, wanted: RequestOptions, tried: Tried) -> Case:
-        """What a decision is made from."""
+        """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         at, history, rows = self._last
         # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
@@ -122,7 +122,7 @@ class Requests:
         )
 
     def _request(self, seen: Look, late_at: int | None = None) -> tuple[object, ...]:
-        """What tells one request from the next. A correction of the measuring is not in it.
+        """Returns what distinguishes a request from the next one. A correction of the measuring is not in it.
 
         Args:
             late_at: the registry's version, if summaries were late: with those that come, the request is another one.

@@ -18,7 +18,7 @@ _NOTES_AT = 16_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """What the host asks for with a request."""
+    """The host's options for a request."""
 
     token_budget: int | None = None
     """Tokens that the request may hold; None or 0 = what the provider's window gives."""
@@ -31,7 +31,7 @@ class RequestOptions:
     is_manual: bool = False
     """`compact()` asks for it."""
     focus: str | None = None
-    """What `compact()` should keep above all."""
+    """The subject that `compact()` should keep above all."""
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request has to keep to."""
+    """The limits of one request."""
 
     budget: int
     """Tokens, as the provider counts."""

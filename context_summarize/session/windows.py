@@ -80,7 +80,7 @@ async def request_budget(
 
 @dataclass(slots=True)
 class _Known:
-    """What one provider has said of its window."""
+    """The last answer of a provider about its window."""
 
     provider: Any
     window: Window | None = None
@@ -187,7 +187,7 @@ _LIMIT = re.compile(
 
 @dataclass(slots=True)
 class _Refused:
-    """What a provider has refused for its length."""
+    """The bound that a provider's refusals set."""
 
     most: int
     """Tokens of ours that the next requests may take."""

@@ -47,7 +47,7 @@ _CREATING = threading.Lock()  # closing a new file lets go of the locks that oth
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What a file holds; zeros and None where there is none."""
+    """The contents of a file; zeros and None where there is none."""
 
     path: Path
     bytes: int
@@ -87,7 +87,7 @@ class SqliteStore(TextStore):
         self._inode = 0
 
     async def stats(self) -> StoreStats:
-        """What the file holds."""
+        """Returns the contents of the file."""
         rows = await self._run(lambda: self._rows("SELECT count(*), min(written), max(written) FROM entries"))
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())

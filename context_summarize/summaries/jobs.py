@@ -37,7 +37,7 @@ class Target:
     output: int | None = None
     """Tokens that one answer may hold at most; None = unknown."""
     basis: str = "request"
-    """What it was chosen by: the setting, or the conversation's own requests."""
+    """The reason for its choice: the setting, or the conversation's own requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Job:
 
 
 def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Job:
-    """What a node is summarised from: its rows read, rendered and redacted, or the texts of its children."""
+    """Returns the source of a node's summary: its rows read, rendered and redacted, or the texts of its children."""
     if node.children:
         text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
         return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
