@@ -11,7 +11,7 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
-from tests.support.gated import Gated, answer
+from tests.support.gated import Gated, answer, settle
 from tests.support.recorder import Recorder
 from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.views import untimed
@@ -22,10 +22,8 @@ SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 
 class Host(Recorder):
     """A host that does something at the moment when a compaction writes its notes."""
 
-    session_id = "a session"
-
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(session_id="a session")
         self.during: Callable[[], Any] | None = None
 
     def get_capability(self, name: str) -> Callable[[], list[Any]] | None:
@@ -52,12 +50,6 @@ class HeldStore(MemoryStore):
             self.held.set()
             await go.wait()
         await super().put_record(hash_, record)
-
-
-async def settle() -> None:
-    """Let what is ready run."""
-    for _ in range(300):
-        await asyncio.sleep(0)
 
 
 async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one() -> None:

@@ -16,8 +16,8 @@ from context_summarize import SummarizingContextManager
 from context_summarize.events import Outbox
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.effort import turns
-from tests.support.gated import Gated, answer, questions
-from tests.support.recorder import Recorder
+from tests.support.gated import Gated, answer, questions, settle
+from tests.support.recorder import Recorder, SlowHooks
 from tests.support.rows import tool_session, user
 from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size, untimed
@@ -25,15 +25,6 @@ from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 Rows = list[JsonRow]
-
-
-class SlowHooks(Recorder):
-    """Hooks that take a while before and after they have heard."""
-
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        await asyncio.sleep(0)
-        await super().emit(name, data)
-        await asyncio.sleep(0)
 
 
 def slowly(name: str) -> Callable[..., Any]:
@@ -72,12 +63,6 @@ async def prompt() -> str:
 def ours() -> list[str]:
     """Names of the tasks beside the test's own."""
     return [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-
-
-async def settle() -> None:
-    """Let what is ready run."""
-    for _ in range(100):
-        await asyncio.sleep(0)
 
 
 @pytest_asyncio.fixture(autouse=True)

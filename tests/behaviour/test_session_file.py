@@ -25,6 +25,7 @@ from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.rows import assistant, hook, tool_session, user
+from tests.support.saved import saved
 from tests.support.session import Host
 from tests.support.views import untimed
 from tests.support.virtual import Threads, run_virtually
@@ -61,12 +62,6 @@ async def filled(path: Path, rows: Rows) -> Rows:
         for row in rows:
             await made.add_message(row)
     return rows
-
-
-def saved(rows: Rows) -> Rows:
-    """What a host keeps of a history: no system rows, no None values; through JSON."""
-    lean = [{key: value for key, value in row.items() if value is not None} for row in rows if row["role"] != "system"]
-    return json.loads(json.dumps(lean))  # type: ignore[no-any-return]
 
 
 def archives(path: Path) -> list[Path]:
@@ -134,7 +129,6 @@ class TestMounted:
             assert told.messages == len(added) > 0
             await host.end()
         assert await kept(path) == added
-        await asyncio.sleep(0.2)  # the kernel's own thread can crash when the interpreter ends right after a session
 
 
 @pytest.mark.parametrize(

@@ -21,21 +21,13 @@ SETTINGS: dict[str, Any] = {
 BUDGET = 6_000
 
 
-class Host(Recorder):
-    """A coordinator with a session id."""
-
-    def __init__(self, session_id: str = "one") -> None:
-        super().__init__()
-        self.session_id = session_id
-
-
 class Session:
     """A manager over a store that outlives it."""
 
     def __init__(self, store: MemoryStore | None = None, session_id: str = "one", **settings: Any) -> None:
         self.store = MemoryStore() if store is None else store
         self.provider = ScriptedProvider(then=answer, context_window=200_000)
-        self.host = Host(session_id)
+        self.host = Recorder(session_id=session_id)
         self.settings = {**SETTINGS, **settings}
         self.manager = SummarizingContextManager(self.host, store=self.store, **self.settings)
         self.turns = 0

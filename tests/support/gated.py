@@ -26,6 +26,12 @@ def questions(provider: ScriptedProvider) -> list[str]:
     return list(map(question, provider.requests))
 
 
+async def settle() -> None:
+    """Let what is ready run."""
+    for _ in range(300):
+        await asyncio.sleep(0)
+
+
 class Gated(ScriptedProvider):
     """Tells when it is asked, and answers when it is let."""
 

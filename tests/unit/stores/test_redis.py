@@ -47,15 +47,7 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-class TestSummariesInRedis(contract.TestSummaries):
-    pass
-
-
-class TestRecordsInRedis(contract.TestRecords):
-    pass
-
-
-class TestUseOfRedis(contract.TestUse):
+class TestRedis(contract.TestContract):
     pass
 
 
