@@ -15,11 +15,10 @@ from typing import Any
 
 import pytest
 from amplifier_core import AmplifierSession
-from amplifier_core.testing import MockCoordinator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer
@@ -109,14 +108,6 @@ class TestTheNextSession:
 
 
 class TestMounted:
-    async def test_mounting_opens_nothing(self, tmp_path) -> None:
-        """No file, no folder, no thread before the first call; cleanup without one opens nothing either."""
-        before = threads()
-        cleanup = await mount(MockCoordinator(), {"persistence": {"path": str(tmp_path / "made" / "h.jsonl")}})
-        assert threads() == before
-        await cleanup()
-        assert list(tmp_path.iterdir()) == []
-
     async def test_a_real_session_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Rows of the kernel's own loop, and the statistics as a capability."""
         added: Rows = []
@@ -145,8 +136,7 @@ class TestMounted:
 )
 async def test_the_sessions_id_stands_in_the_path(tmp_path: Path, given_id: str | None, file: str) -> None:
     """As far as a file name can hold it: it leads nowhere else. Scripts have a name all the same."""
-    host = Recorder()
-    host.session_id = given_id  # type: ignore[attr-defined]
+    host = Recorder(session_id=given_id)
     for coordinator in (host, *([] if given_id else [None])):
         for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
             made = manager(path, coordinator)
