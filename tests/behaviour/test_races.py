@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.events import Outbox
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions, settle
 from tests.support.recorder import Recorder, SlowHooks
@@ -202,37 +201,6 @@ class TestCancelledAtEveryAwait:
                 break
         assert cancelled > 1
         assert not task.cancelled(), "the request never came to its end"
-
-    @pytest.mark.parametrize("what", ["compact", "get_token_count", "add_message", "set_messages", "clear"])
-    async def test_the_other_methods_too(self, what: str) -> None:
-        """The history is as it was or has the change; the next view is the one that history has."""
-        setup = SETUPS["all of them"]
-        row = user("one more " * 20)
-        for steps in turns():
-            session = await setup.session()
-            made = session.manager
-            works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                "compact": made.compact,
-                "get_token_count": made.get_token_count,
-                "add_message": partial(made.add_message, row),
-                "set_messages": partial(made.set_messages, session.rows[:-4]),
-                "clear": made.clear,
-            }
-            task = await cancelled_after(works[what](), steps)
-            after = {"add_message": [*session.rows, row], "set_messages": session.rows[:-4], "clear": []}
-            rows = untimed(await made.get_messages())
-            assert rows in (session.rows, after.get(what, session.rows))
-            view = await session.request()
-            assert broken_pairs(view) == []
-            assert size(view) <= session.budget
-            assert await session.request() == view
-            assert len(set(questions(session.provider))) == session.provider.calls
-            pre, post, _ = session.events()
-            assert pre == post
-            await made.close()
-            if not task.cancelled():
-                break
-        assert not task.cancelled()
 
 
 async def waiting(setup: Setup | None = None) -> tuple[Session, Gated, asyncio.Task[Rows]]:

@@ -160,19 +160,15 @@ class TestPins:
 
     @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None], None])
     async def test_a_number_that_names_no_message_is_refused(self, wrong: Any) -> None:
-        """The error names it."""
-        session = await Session().talk(6)
-        seen = str(None if isinstance(wrong, list) else wrong)
-        with pytest.raises((SteeringError, TypeError), match=rf"message.* '?{seen}"):
-            await session.manager.pin(wrong)
-        assert await session.manager.unpin() == ()
-
-    async def test_a_wrong_number_to_unpin_is_told_as_one(self) -> None:
-        """With the messages that there are, or that there are none."""
+        """The error names it, and the messages that there are, or that there are none."""
         session = Session()
         with pytest.raises(SteeringError, match="no message 3 to pin or unpin; there are no messages yet"):
             await session.manager.pin(3)
         await session.talk(6)
+        seen = str(None if isinstance(wrong, list) else wrong)
+        with pytest.raises((SteeringError, TypeError), match=rf"message.* '?{seen}"):
+            await session.manager.pin(wrong)
+        assert await session.manager.unpin() == ()
         with pytest.raises(SteeringError, match="no message 999 to pin or unpin; there are messages 1 to 24"):
             await session.manager.unpin([999])
 
