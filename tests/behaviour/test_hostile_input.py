@@ -13,7 +13,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import assistant, call, feed, result, tool_session, user
 from tests.support.views import untimed
 
 pytestmark = pytest.mark.usefixtures("no_hang")
@@ -216,8 +216,7 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
     whole = [user("begin"), *rows, *tool_session(3)]
     before = text_of(whole)
     if how == "added":
-        for row in whole:
-            await made.add_message(row)
+        await feed(made, whole)
     else:
         await made.set_messages(whole)
     for budget in (50_000, 3_000, 400):

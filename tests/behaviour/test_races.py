@@ -17,7 +17,7 @@ from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions, settle
 from tests.support.recorder import Recorder, SlowHooks
-from tests.support.rows import tool_session, user
+from tests.support.rows import feed, tool_session, user
 from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size, untimed
 from tests.support.virtual import run_virtually
@@ -247,8 +247,7 @@ class TestWhileSummariesAreUnderWay:
         provider.go.set()
         await made.get_messages_for_request(2_000, provider)
         provider.go.clear()
-        for row in tool_session(12, start=100):
-            await made.add_message(row)
+        await feed(made, tool_session(12, start=100))
         provider.asked.clear()
         compacting = asyncio.create_task(made.compact())
         await provider.asked.wait()
@@ -331,8 +330,7 @@ class TestNoWaiting:
         await settle()
         assert await session.request() == view, "nothing has come: the view stays"
         asked = questions(provider)
-        for row in tool_session(4, start=30):
-            await session.manager.add_message(row)
+        await feed(session.manager, tool_session(4, start=30))
         await session.request()
         await settle()
         await session.manager.add_message(user("And now? " * 40))

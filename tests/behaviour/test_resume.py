@@ -22,6 +22,7 @@ from tests.support.gated import answer, questions
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
+from tests.support.rows import feed
 from tests.support.saved import saved
 from tests.support.views import nodes
 
@@ -116,8 +117,7 @@ async def resume(
     provider = ScriptedProvider(then=answer)
     manager = SummarizingContextManager(**{**RARE, **settings})
     if replayed:
-        for row in rows:
-            await manager.add_message(row)
+        await feed(manager, rows)
     else:
         await manager.set_messages(rows)
     view = await manager.get_messages_for_request(budget, provider)

@@ -23,7 +23,7 @@ from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, hook, tool_session, user
+from tests.support.rows import assistant, feed, hook, tool_session, user
 from tests.support.saved import saved
 from tests.support.session import Host
 from tests.support.views import untimed
@@ -58,8 +58,7 @@ async def kept(path: Path) -> Rows:
 async def filled(path: Path, rows: Rows) -> Rows:
     """A session that had these rows, and has ended."""
     async with session(path) as made:
-        for row in rows:
-            await made.add_message(row)
+        await feed(made, rows)
     return rows
 
 
@@ -99,8 +98,7 @@ class TestTheNextSession:
         """They are there for this session alone."""
         passing = {**user("now"), "metadata": {"ephemeral": True}}
         async with session(path) as made:
-            for row in (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")):
-                await made.add_message(row)
+            await feed(made, (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")))
             with pytest.raises(ValueError, match="role"):
                 await made.add_message({"role": "nobody"})
             assert len(await made.get_messages()) == 4
@@ -302,8 +300,7 @@ class TestInMemory:
         """Every method works as without a file."""
         (tmp_path / "file").write_text("mine")
         async with session(tmp_path / "file" / "h.jsonl") as made:
-            for row in tool_session(12):
-                await made.add_message(row)
+            await feed(made, tool_session(12))
             view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
             assert 0 < len(view) < 48
             assert untimed(await made.get_messages()) == tool_session(12)
@@ -412,8 +409,7 @@ class TestAHangingDisk:
         async def run() -> None:
             provider = Gated()
             async with session(path) as made:
-                for row in rows:
-                    await made.add_message(row)
+                await feed(made, rows)
                 request = asyncio.create_task(made.get_messages_for_request(900, provider))
                 await provider.asked.wait()
                 adding = await started(made.add_message(user("meanwhile")), 0)

@@ -11,7 +11,7 @@ from context_summarize.errors import SteeringError
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import answer
 from tests.support.recorder import Clock, Recorder
-from tests.support.rows import call, result, tool_session, user
+from tests.support.rows import call, feed, result, tool_session, user
 from tests.support.views import nodes, notes, untimed
 
 SETTINGS: dict[str, Any] = {
@@ -33,8 +33,7 @@ class Session:
         self.turns = 0
 
     async def talk(self, turns: int = 1) -> Session:
-        for row in tool_session(turns, size=600, start=self.turns):
-            await self.manager.add_message(row)
+        await feed(self.manager, tool_session(turns, size=600, start=self.turns))
         self.turns += turns
         return self
 

@@ -13,7 +13,7 @@ from amplifier_core.llm_errors import InvalidRequestError
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Recorder
-from tests.support.rows import tool_session, user
+from tests.support.rows import feed, tool_session, user
 from tests.support.session import Host, is_summary_request, tokens_of
 from tests.support.views import size
 
@@ -101,12 +101,11 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-async def told(*events: tuple[str, dict[str, Any]], window: int | None = WINDOW) -> Session:
+async def told(*events: tuple[str, dict[str, Any]], window: Any = WINDOW) -> Session:
     """A manager with a request that has no answer yet, after these events and one request more."""
     provider = ScriptedProvider(context_window=window)
     manager = SummarizingContextManager(Recorder({"main": provider, "fast": ScriptedProvider(name="another")}))
-    for row in tool_session(12):
-        await manager.add_message(row)
+    await feed(manager, tool_session(12))
     await manager.get_messages_for_request(provider=provider)
     for name, data in events:
         await manager.observe_response(name, data)

@@ -21,7 +21,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount, on_session_ready
 from tests.support.bare_host import bare_host
-from tests.support.rows import tool_session, user
+from tests.support.rows import feed, tool_session, user
 from tests.support.session import SUMMARY, Host, is_summary_request
 from tests.support.views import untimed
 
@@ -96,14 +96,12 @@ async def test_the_hosts_responses_correct_the_measuring_and_our_own_calls_do_no
     ).start()
     context, hooks = host.context, host.session.coordinator.hooks
     rows = tool_session(30, size=600)
-    for row in rows[:16]:
-        await context.add_message(row)
+    await feed(context, rows[:16])
     await context.get_messages_for_request(provider=host.provider)
     served = await context.get_token_count()
     assert host.provider.summary_requests == []
 
-    for row in rows[16:60]:
-        await context.add_message(row)
+    await feed(context, rows[16:60])
     await context.get_messages_for_request(provider=host.provider)
 
     assert host.provider.summary_requests != []

@@ -16,7 +16,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.session import current
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.recorder import Recorder
-from tests.support.rows import tool_session
+from tests.support.rows import feed, tool_session
 from tests.support.session import Host, is_summary_request, summarise
 from tests.support.virtual import Threads, run_virtually
 
@@ -154,8 +154,7 @@ def test_the_whole_end_takes_five_seconds_whatever_hangs(tmp_path: Path, finishe
         loop, host = asyncio.get_running_loop(), Stuck()
         file = {"path": str(tmp_path / "history.jsonl")}
         made = SummarizingContextManager(host, store=StuckStore(host), persistence=file, segment_tokens=512)
-        for row in tool_session(40):
-            await made.add_message(row)
+        await feed(made, tool_session(40))
         await made.get_messages_for_request(100_000, ScriptedProvider(then=host.answer))
         compacting = asyncio.create_task(made.compact())
         while not host.asked:  # noqa: ASYNC110 - the provider has no event for it

@@ -16,7 +16,7 @@ from tests.properties.test_steering import BUDGET, SMALL, slow_ok
 from tests.support.gated import Shortening
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
-from tests.support.rows import calls, result, tool_session, user
+from tests.support.rows import calls, feed, result, tool_session, user
 from tests.support.views import nodes, size
 
 
@@ -117,8 +117,7 @@ async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_aft
         await first.set_messages(rows)
         view = await first.get_messages_for_request(BUDGET, Shortening())
         assert size(view) <= BUDGET
-        for row in later:
-            await first.add_message(row)
+        await feed(first, later)
         assert (await shown_after_a_restart(first, store))[: len(view)] == view
 
 
@@ -134,7 +133,6 @@ async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_
     await first.compact()
     await first.set_messages(rows[:-3])
     await first.get_messages_for_request(10**6, Shortening())
-    for row in tool_session(2, start=50):
-        await first.add_message(row)
+    await feed(first, tool_session(2, start=50))
     view = await first.get_messages_for_request(10**6, Shortening())
     assert await shown_after_a_restart(first, store) == view

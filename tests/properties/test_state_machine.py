@@ -348,8 +348,9 @@ class ManagerMachine(RuleBasedStateMachine):
                 "pin": lambda: self.made.pin(1),
                 "count": self.made.get_token_count,
             }
+            call = calls.get(name) or getattr(self.made, name)
             with contextlib.suppress(SteeringError):
-                return await calls.get(name, getattr(self.made, name, None))()
+                return await call()
 
         async def together() -> list[Any]:
             tasks = [asyncio.ensure_future(one) for one in (add(), *map(work, works))]

@@ -35,10 +35,10 @@ async def settle() -> None:
 class Gated(ScriptedProvider):
     """Tells when it is asked, and answers when it is let."""
 
-    def __init__(self, then: Any = answer) -> None:
+    def __init__(self, then: Any = answer, **settings: Any) -> None:
         self.go = asyncio.Event()
         self.asked = asyncio.Event()
-        super().__init__(then=then, gate=self.go)
+        super().__init__(then=then, gate=self.go, **settings)
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> Any:
         self.asked.set()
