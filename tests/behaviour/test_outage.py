@@ -153,7 +153,7 @@ class HangingStore:
 def test_a_store_of_the_hosts_that_hangs_holds_nobody_up() -> None:
     async def session() -> float:
         made, began = SummarizingContextManager(store=HangingStore(), keep_recent=4), asyncio.get_running_loop().time()
-        await made.set_messages(tool_session(60, size=500))
+        await made.set_messages(tool_session(30, size=500))
         rows = await made.get_messages_for_request(3_000, ScriptedProvider())
         assert sum(map(measure, rows)) <= 3_000
         await made.close()

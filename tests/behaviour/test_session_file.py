@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -15,8 +14,6 @@ from typing import Any
 
 import pytest
 from amplifier_core import AmplifierSession
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
@@ -163,27 +160,6 @@ def in_turns() -> Iterator[Threads]:
 
 
 class TestOrder:
-    @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=10), st.integers(0, 2))
-    def test_calls_that_are_cancelled_lose_and_double_nothing(self, plan: Any, before: int) -> None:
-        """Before, while and after the file is loaded: a call that has begun is done once, in its place."""
-
-        async def run(path: Path) -> None:
-            earlier = await filled(path, tool_session(before))
-            rows = [user(str(number)) for number in range(len(plan))]
-            async with session(path) as made:
-                tasks = []
-                for row, (cancel, turns) in zip(rows, plan, strict=True):
-                    tasks.append(await started(made.add_message(row), turns))
-                    if cancel:
-                        tasks[-1].cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                assert untimed(await made.get_messages()) == [*earlier, *rows]
-            assert await kept(path) == [*earlier, *rows]
-
-        with tempfile.TemporaryDirectory() as folder, Threads(turns=2).in_place():
-            asyncio.run(run(Path(folder) / "h.jsonl"))
-
     @pytest.mark.parametrize("loaded", [True, False])
     @pytest.mark.parametrize("what", ["add_message", "set_messages", "grown", "clear", "request"])
     async def test_cancelled_at_any_turn_memory_and_disk_agree(
