@@ -11,8 +11,8 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from tests.support.gated import answer
 from tests.support.rows import call, result, tool_session, user
-from tests.support.session import summarise
 from tests.support.views import untimed
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
@@ -23,7 +23,7 @@ AFTER = tool_session(6)
 
 async def compacted(rows: list[dict[str, Any]], window: int) -> tuple[ScriptedProvider, list[dict[str, Any]]]:
     """The provider and the last view of a session with these rows, after `compact()`."""
-    provider = ScriptedProvider(then=summarise, context_window=window)
+    provider = ScriptedProvider(then=answer, context_window=window)
     manager = SummarizingContextManager(**SETTINGS)
     await manager.set_messages([user("Go."), *rows, *AFTER])
     await manager.get_messages_for_request(token_budget=8_000, provider=provider)
@@ -58,7 +58,7 @@ async def test_no_text_of_a_session_outlives_it() -> None:
     """Hosts have many sessions in one process: each gives back what its texts took, its words and its keys."""
 
     async def life(seed: int, rows: int) -> None:
-        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=summarise)
+        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=answer)
         for at in range(rows):
             words = (f"Never drop the entry {seed}-{at}-{line} of file_{seed}{at}{line}.log." for line in range(600))
             text = " ".join(words)

@@ -10,8 +10,8 @@ from context_summarize.errors import RecallError
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
+from tests.support.gated import answer
 from tests.support.rows import call, feed, result, tool_session, user
-from tests.support.session import summarise
 from tests.support.views import untimed
 
 ORIGINAL, SECRET = "SCREEN_ORIGINAL_77", "SCREEN_ONLY_88"
@@ -28,7 +28,7 @@ async def test_what_is_for_the_screen_alone_reaches_no_request_summary_note_or_r
     hidden = [user(SECRET), {"role": "system", "content": SECRET}, call("s", text=SECRET), result("s", SECRET)]
     kept = {**user("Deploy to Oslo."), "metadata": {**COPY, "amplifier_public_reference_only": "yes", "legacy": 1}}
     rows = [*map(only_on_screen, hidden), kept, call("c"), only_on_screen(result("c", SECRET)), *tool_session(40)]
-    made, provider = SummarizingContextManager(recall_tool=True, keep_recent=4), ScriptedProvider(then=summarise)
+    made, provider = SummarizingContextManager(recall_tool=True, keep_recent=4), ScriptedProvider(then=answer)
     await feed(made, rows)
     views = [await made.get_messages_for_request(100_000, provider)]
     assert next(row["metadata"] for row in views[0] if row["content"] == "Deploy to Oslo.") == {"legacy": 1}

@@ -17,10 +17,9 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import JsonRow, ScriptedProvider
-from tests.support.gated import Gated
+from tests.support.gated import Gated, answer
 from tests.support.rows import assistant, feed, result, tool_session, user
 from tests.support.rows import call as tool_call
-from tests.support.session import summarise
 from tests.support.views import untimed
 
 BUDGET = 10_000
@@ -33,7 +32,7 @@ class Desk:
 
     def __init__(self, **settings: Any) -> None:
         self.coordinator = MockCoordinator()
-        self.provider = ScriptedProvider(then=summarise, context_window=100_000)
+        self.provider = ScriptedProvider(then=answer, context_window=100_000)
         self.views: list[list[JsonRow]] = []
         self.compactions = 0
         self.marks: dict[str, Any] = {}
@@ -266,7 +265,7 @@ async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_ra
 async def waiting() -> AsyncIterator[tuple[Desk, Gated, asyncio.Task[list[JsonRow]]]]:
     """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
     async with Desk(prefetch=False, wait_seconds=60) as desk:
-        desk.provider = provider = Gated(summarise, context_window=100_000)
+        desk.provider = provider = Gated(answer, context_window=100_000)
         await feed(desk.context, tool_session(60, size=600))
         request = asyncio.create_task(desk.plain())
         await provider.asked.wait()
@@ -296,7 +295,7 @@ async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting: Any, how: str) -
 async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
     """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
     async with Desk(max_tokens=3 * BUDGET, prefetch=False) as desk:
-        provider = Gated(summarise, context_window=100_000)
+        provider = Gated(answer, context_window=100_000)
         await desk.coordinator.mount("providers", provider, name="main")
         await feed(desk.context, tool_session(85, size=600))
         assert await desk.context.should_compact()
@@ -324,7 +323,7 @@ async def test_ctrl_c_ends_the_wait_for_a_providers_window(caplog: Any) -> None:
             await asyncio.sleep(30)
 
     async with Desk() as desk:
-        desk.provider = Slow(then=summarise, context_window=100_000)
+        desk.provider = Slow(then=answer, context_window=100_000)
         await desk.context.add_message(user("Hello."))
         request = asyncio.create_task(desk.plain())
         await asyncio.sleep(0)

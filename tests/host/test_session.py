@@ -11,6 +11,7 @@ import sys
 import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -21,8 +22,9 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount, on_session_ready
 from tests.support.bare_host import bare_host
+from tests.support.gated import SUMMARY
 from tests.support.rows import feed, tool_session, user
-from tests.support.session import SUMMARY, Host, is_summary_request
+from tests.support.session import Host, is_summary_request
 from tests.support.views import untimed
 
 ROOT = Path(__file__).parents[2]
@@ -226,28 +228,18 @@ async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
 # --- from a source ---------------------------------------------------------------------------------------------------
 
 
-class FolderSource:
-    """A `file://` source: the root of a checkout."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def resolve(self) -> Path:
-        return self._root
-
-
 class FileResolver:
     """Resolves `file://` sources, as applications on Amplifier do; what has no source is left to the loader."""
 
     def __init__(self) -> None:
         self.resolved: list[str] = []
 
-    def resolve(self, module_id: str, source_hint: Any = None, profile_hint: Any = None) -> FolderSource:
+    def resolve(self, module_id: str, source_hint: Any = None, profile_hint: Any = None) -> Any:
         del profile_hint
         if not isinstance(source_hint, str) or not source_hint.startswith("file://"):
             raise SourceNotFoundError(f"{module_id} has no source")
         self.resolved.append(module_id)
-        return FolderSource(Path(source_hint.removeprefix("file://")))
+        return SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
 
 
 async def test_a_checkout_as_source_is_validated_and_mounted(monkeypatch, caplog):

@@ -10,10 +10,12 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize.testing import ScriptedProvider
 
+SUMMARY = "Goal: look up orders."
+
 
 def answer(request: ChatRequest) -> str:
     """A summary that differs from part to part and is the same for the same part: it names the fence."""
-    return f"Goal: look up orders. Part {str(request.messages[1].content).split()[2]}."
+    return f"{SUMMARY} Part {str(request.messages[1].content).split()[2]}."
 
 
 def question(request: ChatRequest) -> str:

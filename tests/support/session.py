@@ -26,16 +26,9 @@ from amplifier_core.message_models import (
 
 from context_summarize.events import ALL_EVENTS
 from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, text_response
+from tests.support.gated import answer
 
 Mount = Callable[[Any, dict[str, Any]], Awaitable[Any]]
-
-SUMMARY = "Goal: the user asked for the state of several orders. State: each was found and is on its way."
-
-
-def summarise(request: ChatRequest) -> str:
-    """A summary that differs from part to part, and is the same for the same part: it names the fence's own id."""
-    fence = str(request.messages[1].content).split("===")[1].split()[-1]
-    return f"{SUMMARY} Part {fence}."
 
 
 def install_module(monkeypatch: pytest.MonkeyPatch, module_id: str, mount: Mount) -> None:
@@ -136,7 +129,7 @@ class SessionProvider(ScriptedProvider):
         self,
         hooks: Any,
         *,
-        summary: Exception | str | Callable[[ChatRequest], Any] = summarise,
+        summary: Exception | str | Callable[[ChatRequest], Any] = answer,
         input_tokens: Callable[[ChatRequest], int] | None = None,
         context_window: int = 6_000,
         max_output_tokens: int = 500,
