@@ -22,7 +22,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
 from context_summarize.testing import MemoryStore, ScriptedProvider
-from tests.properties.rules import Rows, check_fits, check_opening, check_order, check_shape, check_tiles, marks_of
+from tests.properties.rules import (
+    Rows,
+    check_fits,
+    check_opening,
+    check_order,
+    check_shape,
+    check_tiles,
+    marks_of,
+    rendered,
+)
 from tests.properties.strategies import histories, single, tool_run
 from tests.support.effort import RUNS
 from tests.support.gated import question
@@ -201,15 +210,19 @@ class ManagerMachine(RuleBasedStateMachine):
             rows[at] = {"role": "user", "content": "changed by the host"}
         if rows == self.rows:
             return
-        self.run(self.made.set_messages(copy.deepcopy(rows)))
-        self.rows = rows
-        self.replaced()
+        self.give(rows)
 
     @rule()
     def reload(self) -> None:
         """The host saves the history and loads it again, its own filtering in between."""
-        rows = saved(self.rows)
+        self.give(saved(self.rows))
+
+    def give(self, rows: Rows) -> None:
+        """Another history; the file of a session keeps what a host's copy of it lacks."""
         self.run(self.made.set_messages(copy.deepcopy(rows)))
+        if self.settings["persistence"] is not None:
+            given, rows = rows, untimed(self.run(self.made.get_messages()))
+            assert saved(rendered(rows)) == saved(rendered(given))
         if rows != self.rows:
             self.rows = rows
             self.replaced()
