@@ -104,8 +104,10 @@ bench-model: bench-peers model $(VENV)/installed-dev ## sessions with a real mod
 
 dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'
+	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+	@if grep -q '\.example' pyproject.toml; then echo "Not for upload: pyproject.toml still has a placeholder for the repository's address"; fi
 
 clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, .venv-hosts, .venv-model, caches and build results
 	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) $(HOSTS) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -132,7 +134,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/created
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
-	@$(PIP) install --editable '.[dev]'
+	@$(PIP) install --editable '.[dev,prices]'
 	@touch $@ $(VENV)/installed
 
 $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt

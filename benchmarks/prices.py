@@ -11,7 +11,7 @@ from benchmarks.summarisers import Call
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars a million tokens, as listed in October 2026."""
+    """Dollars a million tokens in November 2026: Haiku's as in `genai-prices`, Sol's as on OpenAI's own page."""
 
     name: str
     input: float
@@ -21,31 +21,36 @@ class Prices:
     """Input that the cache holds."""
     output: float
     long: int
-    """Tokens of a request above which all its tokens cost `times` as much."""
+    """Tokens of input above which the whole request is a long one."""
     times: float
+    """A long request's input, in the cache or not, costs so many times as much."""
+    times_output: float
 
     def of_requests(self, requests: Iterable[Request]) -> float:
         """Dollars of the session's requests, the model's own answers aside, which are the same for all."""
         return sum(
-            self._factor(one.tokens) * (self.read * one.cached + self.write * (one.tokens - one.cached))
+            self._input(one.tokens) * (self.read * one.cached + self.write * (one.tokens - one.cached)) / 1e6
             for one in requests
         )
 
     def of_summaries(self, calls: Iterable[Call]) -> float:
         """Dollars of the summariser's calls. Each shows something else, so no cache helps."""
         return sum(
-            self._factor(one.read) * (self.input * one.read + self.output * one.wrote)
+            (self._input(one.read) * self.input * one.read + self._output(one.read) * self.output * one.wrote) / 1e6
             for one in calls
             if not one.refused
         )
 
-    def _factor(self, tokens: int) -> float:
-        return (self.times if tokens > self.long else 1.0) / 1e6
+    def _input(self, tokens: int) -> float:
+        return self.times if tokens > self.long else 1.0
+
+    def _output(self, tokens: int) -> float:
+        return self.times_output if tokens > self.long else 1.0
 
 
 MODELS: Mapping[str, Prices] = {
-    "sol": Prices("GPT-6.2 Sol", 2.0, 2.5, 0.1, 10.0, 272_000, 2.0),
-    "haiku": Prices("Claude Haiku 5.5", 0.1, 0.125, 0.01, 0.5, 100_000, 5.0),
+    "sol": Prices("GPT-6.2 Sol", 2.0, 2.5, 0.1, 10.0, 272_000, 2.0, 1.5),
+    "haiku": Prices("Claude Haiku 5.5", 0.1, 0.125, 0.01, 0.5, 100_000, 5.0, 5.0),
 }
 DOLLARS = tuple(f"dollars_{model}" for model in MODELS)
 """Names of the figures."""

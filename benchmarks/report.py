@@ -135,10 +135,12 @@ def command(
 
 
 def save(path: Path | None, name: str, found: Sequence[Figures]) -> None:
-    """Merge figures, one a line, into a JSON file under their name, with the day and the commit that made them."""
+    """Merge figures, one a line, into a JSON file under their name, with the day, the commit and the command."""
     if path is not None:
         kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        kept[name] = {"date": date.today().isoformat(), "commit": _commit(), "figures": rounded(found)}
+        asked = f"python -m benchmarks.{name.replace(' ', ' --')}"
+        day = date.today().isoformat()
+        kept[name] = {"date": day, "commit": _commit(), "command": asked, "figures": rounded(found)}
         parts = []
         for one, part in kept.items():
             figures = ",\n".join(map(json.dumps, part.pop("figures")))

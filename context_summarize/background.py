@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from array import array
 from collections.abc import Awaitable, Callable, Sequence, Set
 from concurrent.futures import Executor, Future
-from copy import copy
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,17 +25,6 @@ LONG = 40_000
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """What this makes of texts of so many characters: at once where they are short, else in a thread."""
     return do(*args, **options) if characters <= LONG else await asyncio.to_thread(do, *args, **options)
-
-
-def copied(thing: T, *parts: str) -> T:
-    """A copy with lists, dictionaries and sets of its own, which hold the same things; so have the named parts."""
-    other = copy(thing)
-    for name, value in vars(thing).items():
-        if isinstance(value, list | dict | set | array | bytearray):
-            setattr(other, name, copy(value))
-        elif name in parts and value is not None:
-            setattr(other, name, copied(value))
-    return other
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -100,9 +100,9 @@ class Config:
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
-        "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
+        "must be a share (0.65), tokens (90000) or both ([0.65, 90000]: the smaller one counts), got {!r}",
     ] = (0.65, 90_000)
-    """Size at which a request is compacted: a share of the budget (0.65), tokens (150000), or the smaller of both."""
+    """Size at which a request is compacted: a share of the budget (0.65), tokens (90000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
@@ -123,12 +123,14 @@ class Config:
     """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
+    summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
+    """Role of the rows with summaries and notes; with Anthropic's provider, `user` costs less: see hosts.md."""
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the notes, out of `summary_share`; beyond a budget of 16,000 they grow with its root."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
-    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments tell it."""
+    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments show it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
     """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
     shorten_tool_results: Annotated[
@@ -155,6 +157,8 @@ class Config:
         "must be {{path: …}} with the name of a file, got {!r}; leave it out to keep the history in memory",
     ] = None
     """`{path: …}` keeps the history in a file; none = memory."""
+    announce: _Flag = True
+    """False: no line tells the host's user of compactions, long waits and summaries that failed."""
     recall_tool: _Flag = False
     """True: the model gets a tool, `recall`, that reads summarised messages back."""
 
@@ -174,8 +178,7 @@ class Config:
         given = {key: value for key, value in config.items() if _nearest(str(key))}
         if unknown := [str(key) for key in config if key not in given]:
             logger.warning(
-                "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
-                ", ".join(unknown),
+                "unknown settings are ignored: %s; known settings: %s", ", ".join(unknown), ", ".join(sorted(SETTINGS))
             )
         if given.get("compact_threshold", 0) is None:
             del given["compact_threshold"]  # a bundle writes null over the threshold that another module was given

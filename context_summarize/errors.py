@@ -12,7 +12,7 @@ class ContextSummarizeError(Exception):
     ├── MessageError (ValueError)   a row cannot be kept; raised by `add_message` and `set_messages`
     ├── SummaryUnavailable          no summary could be made for one key; nothing has changed
     ├── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
-    ├── RecallError (ValueError)    a query cannot be answered; raised by `recall`, and told to the model by the tool
+    ├── RecallError (ValueError)    a query cannot be answered; raised by `recall`, and shown to the model by the tool
     ├── SteeringError (ValueError)  a user's wish about the view is refused; raised by `undo`, `pin` and `unpin`
     └── CommandError                a recording, a provider or a report that a command names cannot be used
     """
@@ -31,7 +31,7 @@ class MessageError(ContextSummarizeError, ValueError):
 
 
 class SummaryUnavailable(ContextSummarizeError):
-    """No summary could be made for one key. `kind` is one word for events and logs; nobody was asked for 0 attempts."""
+    """No summary could be made for one key. `kind` is one word for events and logs; 0 attempts: nobody was asked."""
 
     def __init__(
         self,

@@ -43,6 +43,9 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
     coordinator.register_capability("context.foreground_usage", manager.claim_foreground_usage)
     coordinator.register_capability("context.compacting", lambda: manager.is_compacting)
+    # Tools that read a transcript ask for the whole history where its context says that it is the host's own.
+    coordinator.register_capability("context.history", manager.get_messages)
+    coordinator.register_capability("context.history_authority", "host")
 
     async def cleanup() -> None:
         for end in filter(callable, unregister):

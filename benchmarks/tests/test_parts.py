@@ -131,9 +131,10 @@ def test_a_cell_that_fails_is_told_beside_the_others(capsys: pytest.CaptureFixtu
 
 def test_saved_figures_stand_beside_those_of_other_commands_with_four_significant_digits(tmp_path: Path) -> None:
     kept = {"facts": 0.123456, "calls": 123456}
-    for name, figures in (("field", [{"facts": 0.5}]), ("sweep", []), ("field", [kept, kept])):
+    for name, figures in (("field", [{"facts": 0.5}]), ("cuts sealed", []), ("field", [kept, kept])):
         save(tmp_path / "all.json", name, figures)
     found = json.loads((tmp_path / "all.json").read_text())
-    assert [*found] == ["field", "sweep"]
+    assert [*found] == ["field", "cuts sealed"]
     assert found["field"]["figures"] == 2 * [{"facts": 0.1235, "calls": 123456}]
-    assert found["field"].keys() == {"date", "commit", "figures"}
+    assert found["field"].keys() == {"date", "commit", "command", "figures"}
+    assert found["cuts sealed"]["command"] == "python -m benchmarks.cuts --sealed"

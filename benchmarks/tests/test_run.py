@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import ClassVar
 
 import pytest
 
 from benchmarks.peers import Contestant, Ours, Terms
 from benchmarks.prices import MODELS
-from benchmarks.run import play
+from benchmarks.run import Request, play
 from benchmarks.scores import breaks, faults, waiting
 from benchmarks.sessions import Session, called, invoices
 from benchmarks.summarisers import Call, Down, Keeping, seconds_of
@@ -70,6 +71,22 @@ def test_what_stands_where_it_stood_is_cached_and_the_rest_is_paid_for_as_new() 
     paid = [0.1 * one.cached + 2.5 * (one.tokens - one.cached) for one in result.requests]
     assert sol.of_requests(result.requests) == pytest.approx((paid[0] + paid[1] + 2 * paid[2]) / 1e6)
     assert sol.of_summaries([Call(20, 3), Call(40, 0, refused=True)]) == pytest.approx(70e-6)
+    assert replace(sol, long=19).of_summaries([Call(20, 3)]) == pytest.approx((2 * 40 + 1.5 * 30) / 1e6)
+
+
+@pytest.mark.parametrize("tokens", [50_000, 400_000])
+def test_the_prices_of_haiku_are_those_of_genai_prices(tokens: int) -> None:
+    """Of a short and a long request that the cache holds by half, and of a call for a summary."""
+    genai_prices = pytest.importorskip("genai_prices")
+
+    def listed(**usage: int) -> float:
+        asked = {"provider_id": "anthropic", "genai_request_timestamp": datetime(2026, 11, 23, tzinfo=UTC)}
+        return float(genai_prices.calc_price(genai_prices.Usage(**usage), "claude-haiku-5-5", **asked).total_price)
+
+    half, ours = tokens // 2, MODELS["haiku"]
+    sent = listed(input_tokens=tokens, cache_read_tokens=half, cache_write_tokens=half)
+    assert ours.of_requests([Request(fed=0, tokens=tokens, cached=half)]) == pytest.approx(sent)
+    assert ours.of_summaries([Call(tokens, 900)]) == pytest.approx(listed(input_tokens=tokens, output_tokens=900))
 
 
 def test_waiting_is_the_time_until_the_rows_are_there_in_virtual_seconds() -> None:

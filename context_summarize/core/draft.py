@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from context_summarize.core.entries import HARD_FLOOR, short_length
 from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.groups import Group
-from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Place, next_run
-from context_summarize.core.view import HARD_FLOOR, ShownGroups, short_length
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Node, next_run
+from context_summarize.core.render import pins, results, short, shown
+from context_summarize.core.segments import Segments
+from context_summarize.core.view import View
 from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.tokens.measure import measure
 
@@ -28,25 +29,16 @@ _AIMS = (0.9, 0.6, 0.3, 0.0)
 class PlanInput:
     """All that a plan is made from. Nothing in it is changed by planning."""
 
-    groups: ShownGroups
-    """Of the history that is planned for."""
-    builder: NodeBuilder
-    view: ViewState
-    """The view as it stands."""
+    log: Log
+    segments: Segments | None
+    """None before the first request whose budget is known."""
+    view: View
+    """The view as it is."""
     limits: Limits
     pins: tuple[int, ...] = ()
     """Rendered groups that the user wants verbatim from the next compaction on."""
     size_of: Callable[[Node], int | None]
-    """Tokens of the row that stands for a node; None while its text is not known. Asking starts nothing."""
-
-    @property
-    def history(self) -> History:
-        """Of these groups."""
-        return self.groups.history
-
-    def as_it_is(self) -> PlanInput:
-        """The same for a plan that a thread makes: rows may be added meanwhile."""
-        return replace(self, groups=self.groups.copy(), builder=self.builder.copy())
+    """Tokens of the row that represents a node; None while its text is not known. Asking starts nothing."""
 
 
 class Draft:
@@ -59,26 +51,24 @@ class Draft:
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given = given
         self._known_only = known_only
-        self._known: dict[Place, int | None] = {}
-        """Sizes of texts: what is not known has an estimate, throughout one plan."""
-        history, standing = given.history, given.view
-        self._opening = 0 if history.opens_with_user() else measure(opening_row(), given.groups.count)
-        self._verbatim = given.groups.from_row(standing.frontier_row)
+        log, standing = given.log, given.view
+        self._opening = 0 if log.opens_with_user() else measure(opening_row(), log.count)
+        self._verbatim = log.from_row(standing.frontier_row)
         self._sizes, self._shortened = self._group_sizes(standing), standing.shortened
         """Tokens of each of these groups where these rows are shortened."""
         self.now = self._size(standing)
         """Tokens of the view as it stands."""
         self._pinned_rows = {
-            row for group in map(history.rendered_group, given.pins) for row in range(group.start, group.end)
+            row for group in map(log.rendered_group, given.pins) for row in range(group.start, group.end)
         }
         self.view = replace(
             standing,
             shown=(),
             is_bare=False,
             shortened={row: keep for row, keep in standing.shortened.items() if row not in self._pinned_rows},
-            newest_user=history.users[-1] if history.users else None,
+            newest_user=log.users[-1] if log.users else None,
             pinned=given.pins,
-            rows_at_compaction=len(history),
+            rows_at_compaction=len(log),
             notes=None,
             compactions=standing.compactions + 1,
         )
@@ -106,42 +96,37 @@ class Draft:
             return 0
         return max(0, min(self._given.limits.notes_room, (self.now - size) // 2))
 
-    def _size(self, view: ViewState) -> int:
+    def _size(self, view: View) -> int:
         """Tokens of a view; of a plan's next view without its row of notes."""
         if view.shortened is not self._shortened:
             self._sizes, self._shortened = self._group_sizes(view), view.shortened
-        given, history = self._given, self._given.history
-        summarised = history.group_position(view.frontier_row) - history.group_position(given.view.frontier_row)
-        pins = sum(self._group_size(group, view) for group in given.groups.pins(view))
+        log = self._given.log
+        summarised = log.group_position(view.frontier_row) - log.group_position(self._given.view.frontier_row)
+        beside = sum(self._group_size(group, view) for group in pins(log, view))
         own = (self._opening if view.compactions else 0) + (view.notes.tokens if view.notes else 0)
-        return sum(self._sizes[summarised:]) + pins + self._summaries_size(view) + own
+        return sum(self._sizes[summarised:]) + beside + self._summaries_size(view) + own
 
-    def _group_sizes(self, view: ViewState) -> list[int]:
+    def _group_sizes(self, view: View) -> list[int]:
         return [self._group_size(group, view) for group in self._verbatim]
 
-    def _group_size(self, group: Group, view: ViewState) -> int:
-        return sum(entry.tokens for entry in self._given.groups.entries(group, view))
+    def _group_size(self, group: Group, view: View) -> int:
+        return sum(entry.tokens for entry in shown(self._given.log, group, view))
 
-    def _summaries_size(self, view: ViewState) -> int:
+    def _summaries_size(self, view: View) -> int:
         if view.is_bare:
-            return measure(no_summary(self._given.history, view.frontier), self._given.groups.count)
+            return measure(no_summary(self._given.log, view.frontier), self._given.log.count)
         if view.shown:  # a fallback among them is to be made anew, and does not count as known
-            return sum(shown.tokens for shown in view.shown)
+            return sum(item.tokens for item in view.shown)
         return self._size_of(view.nodes)
 
     def _size_of(self, nodes: Sequence[Node]) -> int:
         """Tokens of the rows of these nodes."""
-        known = ((node, self._known_size(node)) for node in nodes)
+        known = ((node, self._given.size_of(node)) for node in nodes)
         return sum(node.summary_tokens + FRAME_TOKENS if size is None else size for node, size in known)
-
-    def _known_size(self, node: Node) -> int | None:
-        if node.place not in self._known:
-            self._known[node.place] = self._given.size_of(node)
-        return self._known[node.place]
 
     def missing(self) -> tuple[Node, ...]:
         """The nodes whose texts are not known."""
-        return tuple(node for node in self.view.nodes if self._known_size(node) is None)
+        return tuple(node for node in self.view.nodes if self._given.size_of(node) is None)
 
     def summarise(self, keep_recent: int, goal: int) -> None:
         """Summarise the oldest segments until the view takes no more than `goal` tokens.
@@ -149,8 +134,8 @@ class Draft:
         Args:
             keep_recent: newest rows that stay verbatim.
         """
-        limit, frontier = self._given.history.summarisable(keep_recent), self.view.frontier
-        for leaf in self._given.builder.ahead(frontier):
+        limit, frontier, segments = self._given.log.summarisable(keep_recent), self.view.frontier, self._given.segments
+        for leaf in segments.from_group(frontier) if segments else ():
             is_out_of_reach = leaf.end_group > limit or not self._may_show(leaf)
             if is_out_of_reach or self.size() <= goal:
                 break
@@ -160,8 +145,8 @@ class Draft:
 
     def summarise_remainder(self, keep_recent: int, focus: str | None = None) -> None:
         """Summarise what lies between the last closed segment and the newest rows: a segment that ends there."""
-        limit = self._given.history.summarisable(keep_recent)
-        node = self._given.builder.remainder(self.view.frontier, limit, focus)
+        limit, segments = self._given.log.summarisable(keep_recent), self._given.segments
+        node = segments.remainder(self.view.frontier, limit, focus) if segments else None
         if node is not None:
             self._go_on_with((*self.view.nodes, node), limit)
             self.level = max(self.level, 2)
@@ -172,12 +157,12 @@ class Draft:
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """The nodes within their share, as far as merging goes; if nothing is left to be joined, it is exceeded."""
-        limits = self._given.limits
+        limits, segments = self._given.limits, self._given.segments
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
-        if self._size_of(nodes) <= room:
+        if segments is None or self._size_of(nodes) <= room:
             return nodes
         while self._size_of(nodes) > _FREE * room and (run := next_run(nodes, limits.fan_in)):
-            made = self._given.builder.merge(run)
+            made = segments.merge(run)
             if not self._may_show(made):
                 break
             before = [node for node in nodes if node.end_group <= made.first_group]
@@ -185,12 +170,12 @@ class Draft:
         return nodes
 
     def _may_show(self, node: Node) -> bool:
-        return not self._known_only or self._known_size(node) is not None
+        return not self._known_only or self._given.size_of(node) is not None
 
     def _go_on_with(self, nodes: tuple[Node, ...], frontier: int) -> None:
-        history, row = self._given.history, self.view.frontier_row
+        log, row = self._given.log, self.view.frontier_row
         if frontier > self.view.frontier:
-            row = max(row, history.row_after(frontier, len(history) - self._given.limits.keep_recent))
+            row = max(row, log.row_after(frontier, len(log) - self._given.limits.keep_recent))
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 
@@ -198,11 +183,11 @@ class Draft:
         """Shorten tool results above `longest` tokens, those of the newest `keep_recent` rows aside."""
         if longest is None:
             return
-        given, rows = self._given, dict[int, int]()
-        for entry in given.groups.results(given.view.frontier_row, len(given.history) - keep_recent):
+        log, rows = self._given.log, dict[int, int]()
+        for entry in results(log, self._given.view.frontier_row, len(log) - keep_recent):
             if entry.origin is None or entry.origin in self._pinned_rows:
                 continue
-            if given.groups.short(entry, self.view).tokens > longest:
+            if short(log, entry, self.view).tokens > longest:
                 rows[entry.origin] = short_length(longest)
         self._shorten(rows)
 
@@ -223,23 +208,22 @@ class Draft:
 
     def _shortenable(self) -> dict[int, int]:
         """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
-        groups, rows = self._given.groups, self._given.history.rows
-        sizes = dict[int, int]()
-        for group in (*groups.pins(self.view), *groups.from_row(self.view.frontier_row)):
-            for entry in groups.shown(group):
-                row = None if entry.origin is None else rows[entry.origin]
+        log, sizes = self._given.log, dict[int, int]()
+        for group in (*pins(log, self.view), *log.from_row(self.view.frontier_row)):
+            for entry in log.entries(group):
+                row = None if entry.origin is None else log.rows[entry.origin]
                 is_host_system = row and row.role in SYSTEM_ROLES and row.pinned
                 if entry.origin is not None and not is_host_system:
-                    sizes[entry.origin] = groups.short(entry, self.view).tokens
+                    sizes[entry.origin] = short(log, entry, self.view).tokens
         return sizes
 
     def _shorten_first_user(self) -> None:
         """A long first user message, once it is pinned, is head and tail of a tenth of the budget."""
-        history, view = self._given.history, self.view
-        if not view.frontier or not history.users or history.users[0] in view.pinned:
+        log, view = self._given.log, self.view
+        if not view.frontier or not log.users or log.users[0] in view.pinned:
             return
-        row, tenth = history.row_of(history.users[0]), max(HARD_FLOOR, self._given.limits.base // 10)
-        is_pinned = row < view.frontier_row and history.count_row(row, self._given.groups.count) > tenth
+        row, tenth = log.row_of(log.users[0]), max(HARD_FLOOR, self._given.limits.base // 10)
+        is_pinned = row < view.frontier_row and log.count_row(row) > tenth
         if is_pinned and view.shortened.get(row, tenth + 1) > tenth:
             self._shorten({row: tenth})
 

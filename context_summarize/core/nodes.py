@@ -93,10 +93,10 @@ def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
         yield from with_children(node.children)
 
 
-def to_make(nodes: Iterable[Node], known: Callable[[Node], bool]) -> Iterator[Node]:
-    """The nodes, and those below them, whose texts are not known: each after those that it is joined from."""
+def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> Iterator[Node]:
+    """Yields the nodes, and those below them, whose texts are not known: each after those that it is joined from."""
     for node in nodes:
-        if not known(node):
+        if known(node) is None:
             yield from to_make(node.children, known)
             yield node
 

@@ -8,10 +8,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view import ShownGroups, View
-from context_summarize.core.view_state import NotedPlace, ViewState
+from context_summarize.core.render import render
+from context_summarize.core.view import NotedPlace, View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
@@ -22,8 +22,7 @@ from context_summarize.notes.readings import Readings, Said
 from context_summarize.notes.row import Wanted, write
 from context_summarize.notes.rules import folded, is_foreign, quoted_lines, verified
 from context_summarize.notes.words import Held
-from context_summarize.redaction import Redact, traceback_of
-from context_summarize.tokens.measure import Count
+from context_summarize.redaction import traceback_of
 from context_summarize.transcript.rows import RenderedRow, counted
 
 logger = logging.getLogger(__name__)
@@ -83,25 +82,14 @@ class NotesLog:
         heading: under which the prompt set asks a summary to quote rules; "" = it asks for none.
     """
 
-    def __init__(
-        self, builder: NodeBuilder, redact: Redact | None, readings: Readings, heading: str, count: Count
-    ) -> None:
-        self._builder, self._history = builder, builder.history
-        self._redact, self._heading, self._count = redact, heading, count
-        self._readings = readings
+    def __init__(self, log: Log, readings: Readings, heading: str) -> None:
+        self._log, self._readings, self._heading = log, readings, heading
         self._lock = threading.Lock()
         """A request that is cancelled leaves its thread behind."""
         self._next_group = 0
         self._has_failed = False
 
-    def write(
-        self,
-        view: ViewState,
-        groups: ShownGroups,
-        earlier: Sequence[tuple[Node, Summary]],
-        room: int,
-        jobs: Sequence[str],
-    ) -> Written:
+    def write(self, view: View, earlier: Sequence[tuple[Node, Summary]], room: int, jobs: Sequence[str]) -> Written:
         """Writes the notes of a view, in at most `room` tokens.
 
         Args:
@@ -114,11 +102,11 @@ class NotesLog:
         rules = [self._rules(node, one, readings.said) for node, one in (*shown, *earlier)]
         places = {place for lines in rules for line in lines for place, _ in line.sentences}.union(view.places)
         texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
-        held = self._held(view, groups, texts)
+        held = self._held(view, texts)
         before = values_in("\n".join(one.text for _, one in earlier))
         told = [one for one in dict.fromkeys([*view.told, *map(spelled, before)]) if one not in held.values]
-        wanted = Wanted(places, told, [self._redact(job) if self._redact else job for job in jobs])
-        text = write(readings, held, wanted, room - _FRAME_TOKENS, self._count)
+        wanted = Wanted(places, told, [self._log.redact(job) if self._log.redact else job for job in jobs])
+        text = write(readings, held, wanted, room - _FRAME_TOKENS, self._log.count)
         return Written(
             text=text,
             places=tuple(sorted(places)),
@@ -126,9 +114,9 @@ class NotesLog:
             shown=tuple(_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)),
         )
 
-    def _held(self, view: ViewState, groups: ShownGroups, summaries: Sequence[str]) -> Held:
-        rows = {entry.origin: entry.row for entry in View(view, groups).entries() if entry.origin is not None}
-        numbers = [self._history.number_of(origin) for origin in rows if origin not in view.shortened]
+    def _held(self, view: View, summaries: Sequence[str]) -> Held:
+        rows = {entry.origin: entry.row for entry in render(self._log, view).entries if entry.origin is not None}
+        numbers = [self._log.number_of(origin) for origin in rows if origin not in view.shortened]
         lines = [line.removeprefix(USER).removeprefix(AGENT) for text in summaries for line in text.split("\n")]
         text = "\n".join([*summaries, _text_of(rows.values())])
         return Held(
@@ -142,7 +130,7 @@ class NotesLog:
         """Returns what these rows of a view hold of what the rendered groups [first_group, end_group) named."""
         if end_group <= first_group:
             return Kept()
-        first, _ = self._history.message_range(first_group, end_group)
+        first, _ = self._log.message_range(first_group, end_group)
         readings = self._read(end_group)
         wanted = readings.values(first)
         shown = {*map(spelled, values_in(_text_of(rows)))}
@@ -157,16 +145,16 @@ class NotesLog:
             near, left = frontier, _MOST_RESULTS
             while near > self._next_group and left > 0:
                 near -= 1
-                group = self._history.rendered_group(near)
-                left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
+                group = self._log.rendered_group(near)
+                left -= sum(rough_size(row.raw) for row in self._log.rows[group.start : group.end])
             for ordinal in range(self._next_group, frontier):
                 self._next_group = ordinal + 1
                 self._take_in(ordinal, has_results=ordinal >= near)
-            return self._readings.until(self._history.message_range(0, frontier)[1] if frontier else 0)
+            return self._readings.until(self._log.message_range(0, frontier)[1] if frontier else 0)
 
     def _take_in(self, ordinal: int, *, has_results: bool) -> None:
         """Reads one group whole or not at all."""
-        number = self._history.message_range(ordinal, ordinal + 1)[0]
+        number = self._log.message_range(ordinal, ordinal + 1)[0]
         try:
             self._readings.read(self._rows(ordinal, number, has_results=has_results))
         except Exception as error:  # noqa: BLE001 - of any text; a request needs no notes
@@ -174,14 +162,14 @@ class NotesLog:
             if not self._has_failed:
                 self._has_failed = True
                 told = traceback_of(error)
-                told = self._redact(told) if self._redact else told
+                told = self._log.redact(told) if self._log.redact else told
                 logger.error("the notes pass over message %d, which cannot be read: %s", number, told)
 
     def _rows(self, ordinal: int, number: int, *, has_results: bool) -> list[RenderedRow]:
-        group = self._history.rendered_group(ordinal)
+        group = self._log.rendered_group(ordinal)
         if not has_results:
             group = replace(group, end=group.start + 1, answers=(), missing=())  # the calls, or a row of its own
-        return self._history.render(group, number=number, segment_tokens=_LONG_ROW, redact=self._redact)
+        return self._log.render(group, number=number, segment_tokens=_LONG_ROW, redacted=True)
 
     def _rules(self, node: Node, summary: Summary, said: Sequence[Said]) -> list[_Rule]:
         """Returns the lines that a summary quotes as rules, looked up in the user's messages that it stands for."""
@@ -189,7 +177,7 @@ class NotesLog:
         lines = [*quoted_lines(summary.text, self._heading)] if has_rules else []
         if not lines:
             return []
-        first, last = self._history.message_range(node.first_group, node.end_group)
+        first, last = self._log.message_range(node.first_group, node.end_group)
         start = bisect_left(said, first, key=lambda one: one.number)
         messages = said[start : bisect_right(said, last, key=lambda one: one.number)]
         for sentence in (sentence for one in messages for sentence in one.sentences.values()):

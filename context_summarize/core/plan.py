@@ -12,7 +12,8 @@ from typing import Literal
 from context_summarize.core.draft import Draft, PlanInput
 from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node, with_children
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.render import pins
+from context_summarize.core.view import View
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""
@@ -27,8 +28,6 @@ class CompactionRequest:
     """What the newest summarised part should keep above all; with reason `manual` only."""
     known_only: bool = False
     """Only of texts that are known, as far as they go."""
-    easy: bool = False
-    """Only as much as a compaction at the very threshold would summarise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +35,7 @@ class Plan:
     """What a compaction does: the next view, and what it frees."""
 
     reason: Reason
-    view: ViewState
+    view: View
     """The next view: its nodes without their rows, and without the row of notes."""
     notes_room: int
     """Tokens that the row of notes may take; 0 where it had to go."""
@@ -65,14 +64,12 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
     """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
     draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
-    if request.easy:
-        goal = max(goal, _prefetched_goal(draft, limits))
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(limits.keep_recent, goal)
     if request.reason == "manual":
         draft.summarise_remainder(limits.keep_recent, request.focus)
     if draft.size() > limits.threshold_room:
-        draft.shorten_results(given.history.rows_of_newest_group, limits.shorten_above)
+        draft.shorten_results(given.log.rows_of_newest_group, limits.shorten_above)
     if not request.known_only:
         _make_fit(draft, limits)
     return _finished(given, draft, request.reason, goal)
@@ -121,7 +118,7 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
 
 def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan:
     view, standing, after = draft.view, given.view, draft.size()
-    pinned = {row for group in given.groups.pins(view) for row in range(group.start, group.end)}
+    pinned = {row for group in pins(given.log, view) for row in range(group.start, group.end)}
     old = {node.place for node in with_children(standing.nodes)}
     still_shown = {row: keep for row, keep in view.shortened.items() if row >= view.frontier_row or row in pinned}
     return Plan(

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from context_summarize.core.frames import NAME
 from context_summarize.core.groups import answered_calls
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.tokens.measure import Count
@@ -96,33 +96,33 @@ class ShownRow:
 class Rows:
     """The rendered rows of a history by number; made on the event loop, where it is cheap, and read in a thread."""
 
-    def __init__(self, history: History) -> None:
-        self.history = history
-        self.closed = len(history.rendered)
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.closed = len(log.rendered)
         """Rendered groups that are closed; those that close later are left out."""
-        self._open = next(iter(history.open_groups), None)
-        self._closed_rows = history.closed_rows()
+        self._open = next(iter(log.open_groups), None)
+        self._closed_rows = log.closed_rows()
         opened = range(self._open.start, self._open.end) if self._open else ()
-        self.total = self._closed_rows + sum(history.rows[at].rendered for at in opened)
+        self.total = self._closed_rows + sum(log.rows[at].rendered for at in opened)
         """Number of rows that can be read: 1 to this."""
         self._read: tuple[int | None, list[ShownRow]] = (-1, [])
 
     def row(self, number: int) -> ShownRow:
         """The row of this number, which is 1 to `total`."""
-        ordinal = self.history.group_of_message(number) if number <= self._closed_rows else None
+        ordinal = self.log.group_of_message(number) if number <= self._closed_rows else None
         if self._read[0] != ordinal:
             self._read = ordinal, self.group(ordinal)
         return self._read[1][number - self._read[1][0].row.number]
 
     def group(self, ordinal: int | None) -> list[ShownRow]:
         """The rows of a closed rendered group, or of the open one."""
-        rows, group, first = self.history.rows, self._open, self._closed_rows + 1
+        rows, group, first = self.log.rows, self._open, self._closed_rows + 1
         if ordinal is not None:
-            group, first = self.history.rendered_group(ordinal), self.history.rendered_rows[ordinal] + 1
+            group, first = self.log.rendered_group(ordinal), self.log.rendered_rows[ordinal] + 1
         assert group is not None, "a number within `total` is in a closed group or in the open one"
         calls = answered_calls(group)
         indexes = (at for at in range(group.start, group.end) if rows[at].rendered)
-        rendered = self.history.render(group, number=first)
+        rendered = self.log.render(group, number=first)
         return [ShownRow(row, calls.get(at, ()), first) for row, at in zip(rendered, indexes, strict=True)]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import regex
 
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.errors import RecallError
 from context_summarize.recall.answer import Answers, Found, RecallAnswer, RecallQuery, Rows
 from context_summarize.tokens.measure import Count
@@ -68,23 +68,23 @@ class RecallService:
         self._count = count
         self._lock = threading.Lock()
         """Held by the thread that uses the index."""
-        self._history: History | None = None
+        self._log: Log | None = None
         self._index: PassageIndex | None = None
         self._groups = 0
         """Closed rendered groups of the history that are in the index."""
         self._following: asyncio.Future[Any] | None = None
         self._closed = self._failed = False
 
-    async def answer(self, history: History, frontier: int, query: RecallQuery, limit: int) -> RecallAnswer:
+    async def answer(self, log: Log, frontier: int, query: RecallQuery, limit: int) -> RecallAnswer:
         """The requested rows, within `limit` tokens; rendered groups before `frontier` are summarised.
 
         Raises:
             RecallError: there are no such rows, no room for an answer, or SQLite has no full-text search.
         """
-        seen = history.message_range(0, frontier)[1] if frontier else 0
+        seen = log.message_range(0, frontier)[1] if frontier else 0
         self.reading += limit
         try:
-            return await asyncio.to_thread(self._answer, Answers(Rows(history), self._count, limit), seen, query)
+            return await asyncio.to_thread(self._answer, Answers(Rows(log), self._count, limit), seen, query)
         finally:
             self.reading -= limit
 
@@ -93,11 +93,11 @@ class RecallService:
             return answers.messages(query.messages)
         return answers.passages(self._search(answers.rows, query.words or "", summarised))
 
-    def follow(self, history: History) -> None:
+    def follow(self, log: Log) -> None:
         """Bring the index in step in the background; for sessions whose frames name the tool."""
         is_idle = self._following is None or self._following.done()
         if is_idle and not (self._closed or self._failed):
-            work = asyncio.to_thread(self._search, Rows(history), "", 0)
+            work = asyncio.to_thread(self._search, Rows(log), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
     def _search(self, rows: Rows, words: str, summarised: int) -> list[Found]:
@@ -106,9 +106,9 @@ class RecallService:
             if self._closed:
                 return []
             try:
-                if self._index is None or self._history is not rows.history:
+                if self._index is None or self._log is not rows.log:
                     self._forget()
-                    self._history, self._index = rows.history, PassageIndex()
+                    self._log, self._index = rows.log, PassageIndex()
                 self._index.add(self._texts(rows))
                 return self._index.rank(words, rows.total, summarised)
             except sqlite3.Error as error:
@@ -129,7 +129,7 @@ class RecallService:
     def _forget(self) -> None:
         if self._index is not None:
             self._index.close()
-        self._history, self._index, self._groups = None, None, 0
+        self._log, self._index, self._groups = None, None, 0
 
     async def close(self) -> None:
         """End what is under way and let go of the index, within a second; a thread that is slower does it by itself."""

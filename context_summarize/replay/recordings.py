@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.errors import CommandError, MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -164,7 +164,8 @@ class Inspection:
 
 def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
     """Read the rows of a recording once. No provider is asked, and nothing is written."""
-    count, history = TokenCounter().count, History()
+    count = TokenCounter().count
+    history = Log(count)
     for row in rows:
         history.add(analyse(row), measure(row, count))
     groups = [*history.groups, *history.open_groups]
@@ -183,7 +184,7 @@ def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
     )
 
 
-def _roles(history: History) -> list[Line]:
+def _roles(history: Log) -> list[Line]:
     """The roles in the order in which they come."""
     sizes: dict[str, list[int]] = {}
     for row, size in zip(history.rows, history.tokens, strict=True):
@@ -191,7 +192,7 @@ def _roles(history: History) -> list[Line]:
     return [{"role": role, "rows": len(found), "tokens": sum(found)} for role, found in sizes.items()]
 
 
-def _largest(history: History, numbers: Sequence[int | None]) -> list[Line]:
+def _largest(history: Log, numbers: Sequence[int | None]) -> list[Line]:
     order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
     return [
         {

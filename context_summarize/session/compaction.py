@@ -1,235 +1,129 @@
-"""A compaction: the view that it makes of its plan, with summaries and notes; and the events that tell of it."""
+"""A compaction: the texts that its plan lacks, the view with summaries and notes, and the swap."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+import math
+from collections import deque
+from dataclasses import replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.frames import show_node, show_notes
-from context_summarize.core.nodes import to_make, with_children
+from context_summarize.core.nodes import with_children
 from context_summarize.core.notes_log import Kept
-from context_summarize.core.plan import Plan, Reason
+from context_summarize.core.plan import Plan
+from context_summarize.core.render import render
 from context_summarize.core.view import View
-from context_summarize.core.view_state import ViewState
-from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.redaction import traceback_of
+from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
-from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services
-from context_summarize.transcript.rows import counted
+from context_summarize.session.current import Current
+from context_summarize.session.decide import Look, Tried
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
+_WINDOW, _MOST_COMPACTIONS = 10, 2
+"""If the smallest possible request is still too large, at most two compactions run per ten requests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """What `compact()` would do now. Tokens as the provider counts; estimated for summaries that are not known yet."""
+class Compactions:
+    """Carries out plans."""
 
-    reason: Reason | None
-    """Why the next request would make a compaction by itself: `threshold` or `must_fit`; None = it would not."""
-    before_tokens: int
-    after_tokens: int
-    budget: int
-    segments: int
-    """Stretches of history that would be summarised."""
-    merged: int
-    """Summaries that would be joined from others."""
-    messages: tuple[int, int] | None
-    """First and last message that would be summarised, numbered as frames do; None = none would."""
-    calls: int
-    """Summaries that are not known yet and would be asked for, unless the store has them."""
-    notes: str | None
-    """The row of notes that would stand after the summaries; None = none would."""
+    def __init__(self, current: Current) -> None:
+        self._current, self._tasks = current, current.tasks
+        self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
+        """How many requests had been served at each of the last compactions."""
 
+    def may_fire(self) -> bool:
+        """Returns True while the throttle allows a compaction of a view that cannot fit."""
+        requests = self._current.services.totals.requests
+        return sum(requests - at < _WINDOW for at in self._made_at) < _MOST_COMPACTIONS
 
-class ViewMaker:
-    """Makes views of plans.
+    def holds(self, seen: Look) -> bool:
+        """Returns True while a plan holds: the conversation and its segments are those that it was made for."""
+        return self._current.is_current(seen.chat) and seen.chat.segments is self._current.chat.segments
 
-    Args:
-        operations: tells what the host has under way.
-    """
+    async def fetch(self, plan: Plan, seen: Look, tried: Tried, *, falls_back: bool) -> None:
+        """Get the texts that a plan lacks; where nobody waits any more, fallbacks take the place of the late ones."""
+        chat, services = seen.chat, self._current.services
+        self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
+        await services.outbox.flush()
+        target = await self._current.host.providers.summariser()
+        began = services.clock()
+        if tried.until is None:
+            tried.until = math.inf if plan.reason == "manual" else began + services.config.wait_seconds
+        left = 0.0 if falls_back else max(0.0, tried.until - began)
+        try:
+            seconds = None if left == math.inf else left
+            with self._current.announcer.waiting():
+                await self._tasks.get(plan.missing, chat.log, target, seconds, tried.stop)
+        finally:
+            tried.waited += services.clock() - began
+        if falls_back:
+            await self._tasks.place(plan.missing, chat.log)
+        elif self.holds(seen):
+            tried.in_vain = not all(map(self._tasks.known, plan.missing))
 
-    def __init__(self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]]) -> None:
-        self._services = services
-        self._tasks = tasks
-        self._operations = operations
+    async def make(self, plan: Plan, seen: Look, tried: Tried) -> Conversation | None:
+        """Make a plan's view, and go on with it; None where others have changed what was planned for."""
+        view, kept = await self.view(seen.chat, plan)
+        if not self.holds(seen) or len(view.shown) < len(view.nodes):
+            return None
+        # Nothing is awaited from here on: all that may fail has been awaited.
+        current, before = self._current, self._current.chat
+        view = replace(view, rows_at_compaction=len(before.log))
+        after = before.compacted(view, current.records.hash_of(before.log, view))
+        shown_before = {node.place for node in before.view.nodes}
+        new = [item for item in view.shown if item.node.place not in shown_before]
+        change = Change(
+            plan=plan,
+            from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
+            fallbacks=sum(item.summary.fallback for item in view.shown),
+            new_fallbacks=sum(item.summary.fallback for item in new),
+            shortened=len(view.shortened.keys() - before.view.shortened.keys()),
+            values=kept,
+            waited=tried.waited,
+        )
+        tried.saved = current.announcer.made(change, seen.limits, before, after)
+        current.prefetch.stop()
+        current.chat = after
+        before.log.forget_entries_before(view.frontier_row)
+        self._tasks.compacted(view.shown, before.log)
+        self._made_at.append(current.services.totals.requests)
+        current.services.totals.compactions += 1
+        current.services.totals.from_cache += change.from_cache
+        return after
 
-    async def view(self, chat: Conversation, plan: Plan) -> ViewState:
-        """Returns the plan's view with the rows that are known; the notes tell what these leave out."""
+    async def view(self, chat: Conversation, plan: Plan) -> tuple[View, Kept]:
+        """Returns the plan's view with the rows that are known, and the values of what it summarises anew."""
         view, before = plan.view, chat.view
-        rows = filter(None, (self._tasks.shown(node, chat.history) for node in view.nodes))
+        rows = filter(None, (self._tasks.shown(node, chat.log) for node in view.nodes))
         bare = replace(view, shown=tuple(rows), places=before.places, told=before.told)
-        # What is merged stands in the view no more; what is merged at once has stood in none.
+        if not view.frontier:
+            return bare, Kept()
+        # What is merged is in the view no more; what is merged at once has been in none.
         below = [node for node in with_children(view.nodes) if node not in view.nodes]
-        known = [(node, text) for node in below if (text := self._tasks.text(node)) is not None]
+        known = [(node, text) for node in below if (text := self._tasks.known(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
         earlier = {node.place: (node, text) for node, text in known if not text.fallback}
-        jobs = self._operations()
+        jobs = self._current.host.providers.operations()
 
-        def write() -> ViewState:
-            written = chat.notes.write(bare, chat.groups, [*earlier.values()], plan.notes_room, jobs)
-            frame, history, count = self._services.prompts.frame.fill, chat.history, self._services.count
-            pairs = zip(bare.shown, written.shown, strict=True)
-            return replace(
+        def noted() -> tuple[View, Kept]:
+            written = chat.notes.write(bare, [*earlier.values()], plan.notes_room, jobs)
+            frame, pairs = self._current.services.prompts.frame.fill, zip(bare.shown, written.shown, strict=True)
+            made = replace(
                 bare,
-                shown=tuple(show_node(history, item.node, item.summary, frame, count, text) for item, text in pairs),
-                notes=show_notes(history, written.text, view.frontier, count) if written.text else None,
+                shown=tuple(show_node(chat.log, item.node, item.summary, frame, text) for item, text in pairs),
+                notes=show_notes(chat.log, written.text, view.frontier) if written.text else None,
                 places=written.places,
                 told=written.told,
             )
+            entries = render(chat.log, made).entries
+            return made, chat.notes.kept(before.frontier, view.frontier, [entry.row for entry in entries])
 
-        if not view.frontier:
-            return bare
-        return await self._noted(chat, write, bare, "the notes cannot be written, so the view has none")
-
-    async def kept(self, chat: Conversation, view: ViewState) -> Kept:
-        """What this view, the next one, still holds of the exact values of the rows that it summarises anew."""
-
-        def look() -> Kept:
-            rows = (entry.row for entry in View(view, chat.groups).entries())
-            return chat.notes.kept(chat.view.frontier, view.frontier, rows)
-
-        return await self._noted(chat, look, Kept(), "the exact values that the view still holds cannot be counted")
-
-    async def _noted(self, chat: Conversation, do: Callable[[], T], otherwise: T, failed: str) -> T:
-        """What the notes come to, in a thread where rows are many; a fault in them costs no request.
-
-        Args:
-            failed: what the log says then.
-        """
         try:
-            return await in_thread(chat.history.characters_from(0), do)
+            return await in_thread(chat.log.characters_from(0), noted)
         except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
-            told = traceback_of(error, self._services.config.redact)
-            logger.error("%s: %s", failed, told)
-            return otherwise
-
-    async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:
-        """What a compaction by this plan does, without making it or asking anybody."""
-        if plan.freed <= 0:  # none would be made
-            plan = replace(plan, view=chat.view, segments=0, merged=0, missing=(), tokens_after=plan.tokens_before)
-            view, after = chat.view, plan.tokens_after
-        else:
-            view = await self.view(chat, plan)
-            after = View(view, chat.groups).tokens()
-            if plan.missing:
-                after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)
-        summarises = view.frontier > chat.view.frontier
-        return Preview(
-            reason=reason,
-            before_tokens=limits.used(plan.tokens_before),
-            after_tokens=limits.used(after),
-            budget=limits.budget,
-            segments=plan.segments,
-            merged=plan.merged,
-            messages=chat.history.message_range(chat.view.frontier, view.frontier) if summarises else None,
-            calls=len({node.key for node in to_make(plan.missing, self._tasks.is_known)}),
-            notes=view.notes.text if view.notes else None,
-        )
-
-
-# --- its events -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What a compaction has changed, or an undo, beside the sizes of the request."""
-
-    plan: Plan | None = None
-    """None for an undo."""
-    from_cache: int = 0
-    fallbacks: int = 0
-    """Nodes of the view that no model wrote."""
-    shortened: int = 0
-    """Rows that the view shows shortened, and did not before."""
-    values: Kept = field(default_factory=Kept)
-    """What the view holds of the exact values of the rows that are summarised anew."""
-    waited: float = 0.0
-    """Seconds."""
-
-
-class Announcer:
-    """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-        self._is_open = False
-
-    def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
-        """Say that a compaction is being made, unless that is known; `rows`: of the history."""
-        if self._is_open:
-            return
-        self._is_open = True
-        told = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
-        self._outbox.put(PRE_COMPACT, {**told, "usage": round(used / budget, 4), "reason": reason})
-
-    def withdraw(self, used: int, rows: int, waited: float) -> None:
-        """Close an announcement of a compaction that is not made after all: nothing was saved."""
-        if self._is_open:
-            self._close(used, used, rows, Change(waited=waited), is_undo=False)
-
-    def made(self, change: Change, limits: RequestLimits, before: Conversation, after: Conversation) -> int:
-        """Tell of a change that has just become the view; the tokens that it saves, as the provider counts."""
-        plan, values = change.plan, change.values
-        tokens, left = limits.used(before.rows.tokens()), limits.used(after.rows.tokens())
-        self.announce(plan.reason if plan else "undo", limits.budget, tokens, len(before.history))
-        self._close(tokens, left, len(after.rows), change, is_undo=plan is None)
-        told = {
-            "undo": plan is None,
-            "before_tokens": tokens,
-            "after_tokens": left,
-            "before_messages": len(before.rows),
-            "after_messages": len(after.rows),
-            "budget": limits.budget,
-            "target_tokens": limits.used(limits.own.target_room),
-            "strategy_level": plan.level if plan else 0,
-        }
-        self._outbox.put(COMPACTION, told)
-        logger.info(
-            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
-            "compaction" if plan else "undo of a compaction",
-            tokens,
-            left,
-            counted(plan.segments if plan else 0, "segment"),
-            plan.merged if plan else 0,
-            change.from_cache,
-            counted(change.fallbacks, "fallback"),
-            counted(change.shortened, "row"),
-        )
-        if values.kept or values.lost:
-            found = "; recall finds them" if before.history.recall else ""
-            such = f", such as {', '.join(values.examples)}{found}" if values.lost else ""
-            logger.info(
-                "compaction: of %s that are summarised now, %d stand in the view, %d do not%s",
-                counted(values.kept + values.lost, "exact value"),
-                values.kept,
-                values.lost,
-                such,
-            )
-        return tokens - left
-
-    def _close(self, before: int, after: int, rows: int, change: Change, *, is_undo: bool) -> None:
-        self._is_open = False
-        told = {
-            "message_count": rows,
-            "tokens": after,
-            "token_count": after,
-            "tokens_saved": before - after,
-            "segments": change.plan.segments if change.plan else 0,
-            "merged": change.plan.merged if change.plan else 0,
-            "from_cache": change.from_cache,
-            "fallbacks": change.fallbacks,
-            "shortened": change.shortened,
-            "values_kept": change.values.kept,
-            "values_lost": change.values.lost,
-            "values_lost_examples": list(change.values.examples),
-            "wait_ms": round(change.waited * 1000),
-            "undo": is_undo,
-        }
-        self._outbox.put(POST_COMPACT, told)
+            says = traceback_of(error, self._current.services.config.redact)
+            logger.error("the notes cannot be written, so the view has none: %s", says)
+            return bare, Kept()

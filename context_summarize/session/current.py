@@ -6,25 +6,24 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
-from context_summarize.background import GRACE, LONG, in_thread, within
+from context_summarize.background import GRACE, in_thread, within
 from context_summarize.config import Config
 from context_summarize.core.draft import PlanInput
-from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Node
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.plan import next_plan
-from context_summarize.core.view import ShownGroups, View
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.segments import Cutting, Segments
 from context_summarize.events import Outbox
 from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
-from context_summarize.session.compaction import Announcer, ViewMaker
-from context_summarize.session.conversation import Conversation, Records, with_view
+from context_summarize.session.announcer import Announcer
+from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
+from context_summarize.session.records import Records
 from context_summarize.session.serving import Retention, Server
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.call import Summarizer
@@ -68,12 +67,12 @@ class Current:
         )
         self.summarizer = Summarizer(services)
         self.tasks = tasks = SummaryRegistry(services, self.summarizer, host.is_cancelled)
-        self.announcer = Announcer(services.outbox)
+        self.announcer = Announcer(services.outbox, to_user=config.announce and not host.is_child)
         self.server = Server(services.outbox, host.meter, services.count)
-        self.views = ViewMaker(services, tasks, host.providers.operations)
         self.records = Records(services, tasks, host.session_id)
-        self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: self.planned(chat, limits, next_plan))
+        self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: next_plan(self.plan_input(chat, limits)))
         self._redact = build_redactor(config.redact)
+        self.cutting = Cutting(services.prompts.segment.hash, services.prompts.merge.hash)
         self._left = END_SECONDS
         """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
@@ -83,18 +82,16 @@ class Current:
     def fresh(self) -> Conversation:
         """A conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
-        history = History(recall=self.host.providers.offers_recall())
-        builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, self._redact)
+        recall = self.host.providers.offers_recall()
+        log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
-        log = NotesLog(builder, self._redact, readings, prompts.rules_heading, count)
-        groups, view = ShownGroups(history, count), ViewState()
-        return Conversation(history, builder, groups, log, view, View(view, groups))
+        return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
 
     def begin(self, chat: Conversation) -> None:
         """Go on with another conversation: what is being made for the old one comes to nothing."""
         self.prefetch.stop()
-        self.announcer.withdraw(0, len(self.chat.history), 0.0)
-        self.tasks.forget_history(chat.history)
+        self.announcer.withdraw(0, len(self.chat.log), 0.0)
+        self.tasks.begin_anew()
         self.server.retention = Retention(self.services.count)
         self.chat, self.answered = chat, None
 
@@ -106,9 +103,9 @@ class Current:
         await self.services.outbox.flush()
 
     def is_current(self, chat: Conversation) -> bool:
-        """Whether history, view and pins are still those of this conversation."""
+        """Returns True while log, view and pins are those of this conversation."""
         now = self.chat
-        return now.history is chat.history and now.view is chat.view and now.steered is chat.steered
+        return now.log is chat.log and now.view is chat.view and now.steered is chat.steered
 
     async def resumed(self, *, hides_system: bool) -> Conversation:
         """The conversation as it is now. Once per history, the farthest record that matches it is taken up.
@@ -121,35 +118,37 @@ class Current:
         while True:
             chat = self.chat
             if not chat.adopted:
-                await self._adopt(chat, hides_system=hides_system)
-            elif chat.groups.hides_system != hides_system:
-                self.chat = with_view(chat, chat.view, hides_system=hides_system)
-            elif chat.groups.next_group < len(chat.history.groups):
-                await in_thread(chat.groups.backlog(), chat.groups.advance)
+                await self._adopt(chat)
+            elif chat.view.hides_system != hides_system:
+                self.chat = replace(chat, view=replace(chat.view, hides_system=hides_system))
+            elif uncounted := chat.log.characters_from(chat.view.frontier_row, uncounted=True):
+                await in_thread(uncounted, chat.log.make_entries_from, chat.view.frontier_row)
             else:
                 return chat
 
-    async def _adopt(self, chat: Conversation, *, hides_system: bool) -> None:
+    async def _adopt(self, chat: Conversation) -> None:
         await self.host.counter.load()
         found, steered, is_new = await self.records.resume(chat)
         if self.chat is not chat:
             return
-        view = found.view if found else chat.view
-        self.chat = replace(with_view(chat, view, hides_system=hides_system), steered=steered, adopted=True)
+        self.chat = replace(chat, steered=steered, adopted=True)
         if found is not None:
-            self.chat.builder.start(*found.sizes, view.frontier)
-            self.tasks.compacted(view.shown)
-            self.services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
+            segment_tokens, summary_tokens = found.sizes
+            cutting = replace(self.cutting, segment_tokens=segment_tokens, summary_tokens=summary_tokens)
+            segments = Segments(chat.log, cutting, found.view.frontier)
+            self.chat = replace(self.chat, segments=segments).with_view(found.view)
+            self.tasks.compacted(found.view.shown, chat.log)
+            self.services.totals.from_cache += sum(not shown.summary.fallback for shown in found.view.shown)
         if is_new:
             await self.records.write(self.chat, is_new=False)
 
     async def tokens(self) -> int:
         """Tokens of the request as it would go out now, as the provider counts; 0 while there is nothing."""
         system = self.host.system
-        if not len(self.chat.history) and not system.text:
+        if not len(self.chat.log) and not system.text:
             return 0
         chat = await self.resumed(hides_system=system.text is not None)
-        return self.host.meter.correct(chat.rows.tokens() + system.tokens + self.server.retention.tokens)
+        return self.host.meter.correct(chat.rendering().tokens + system.tokens + self.server.retention.tokens)
 
     def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
         """Take in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
@@ -190,16 +189,18 @@ class Current:
             await within(work, max(0.0, share * self._left - GRACE))
         self._left -= asyncio.get_running_loop().time() - began
 
-    async def planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
-        """What planning comes to; in a thread, on a copy, where the rows are many."""
-        given = PlanInput(
-            builder=chat.builder,
-            groups=chat.groups,
+    def plan_input(self, chat: Conversation, limits: RequestLimits) -> PlanInput:
+        """Returns what a plan for this conversation is made from."""
+
+        def size_of(node: Node) -> int | None:
+            shown = self.tasks.shown(node, chat.log)
+            return None if shown is None else shown.tokens
+
+        return PlanInput(
+            log=chat.log,
+            segments=chat.segments,
             view=chat.view,
             limits=limits.own,
             pins=tuple(sorted(chat.steered.pins)),
-            size_of=partial(self.tasks.size_of, history=chat.history),
+            size_of=size_of,
         )
-        if chat.history.characters_from(chat.view.frontier_row) <= LONG:
-            return do(given)
-        return await asyncio.to_thread(do, given.as_it_is())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -11,6 +12,9 @@ from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import GROWTH, Limits
 from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
+from context_summarize.core.render import Rendering
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import RequestLimits
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
@@ -18,6 +22,44 @@ _MOST_OF_IT = 0.75
 Step = Literal["go on", "compact", "wait", "fall back"]
 Decision = tuple[Step, Plan | None]
 """What is done next, and the plan that it is about; None where nothing was planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The conversation as a request sees it; sizes are tokens of the request, as the provider counts."""
+
+    chat: Conversation
+    limits: RequestLimits
+    """Those of the request, less the rows that stand beside the view."""
+    rendering: Rendering
+    used: int
+    """The request as it would go out now."""
+    due: int
+    """From here on the next compaction is due."""
+    may_prefetch: bool
+    """The summaries of that compaction may be made before it is due."""
+    is_near: bool
+    """A compaction may be due, or its summaries may be made ahead."""
+
+
+@dataclass(slots=True)
+class Tried:
+    """What a request has tried so far."""
+
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the host gives it up: then it waits no more."""
+    until: float | None = None
+    """Time of the clock at which its waiting ends; None before it waits."""
+    waited: float = 0.0
+    """Seconds."""
+    in_vain: bool = False
+    """Waiting has not brought what is missing."""
+    is_late: bool = False
+    """It goes on without what was waited for."""
+    made: int = 0
+    """Compactions: one, and another only where rows that came meanwhile do not fit."""
+    saved: int = 0
+    """Tokens that the last of them has saved, as the provider counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +144,6 @@ def decide_for(case: Case, given: PlanInput) -> Decision:
 
 def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
     """The plan of what is ready where that is enough; else the one that is waited for, or put off."""
-    if defers:
-        plan = make(CompactionRequest(plan.reason, easy=True))
-        if not plan.missing:
-            return plan
     ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = _MOST_OF_IT * plan.freed if defers else 0
     return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan

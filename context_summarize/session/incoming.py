@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.errors import MessageError
 from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.checking import normalise
@@ -18,7 +18,6 @@ from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
 from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
-from context_summarize.tokens.measure import measure
 
 _AT_ONCE = 50
 """Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
@@ -59,19 +58,18 @@ class Incoming:
         if file is not None and not file.loaded:
             await file.append([raw])
             return
-        self._take([raw])
-        history = self._current.chat.history
-        index = len(history) - 1
+        log = self._current.chat.log
+        index, closed = len(log), log.add(analyse(raw))
         if file is not None:
             await file.append([raw])
         if not counter.loaded:
             await counter.load()
-        history.tokens[index] = await in_thread(rough_size(raw), measure, raw, counter.count)
+        await in_thread(rough_size(raw), log.take_in, index, closed)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
-        """Append normalised rows to the history."""
+        """Append normalised rows to the log."""
         for raw in rows:
-            self._current.chat.history.add(analyse(raw))
+            self._current.chat.log.add(analyse(raw))
 
     async def set(self, messages: Iterable[JsonRow]) -> None:
         """Replace the history.
@@ -82,29 +80,29 @@ class Incoming:
         added = self._added
         await self.ready()
         async with self._replacing:
-            history = self._current.chat.history
+            log = self._current.chat.log
             known = self._rows_before(added)
-            ours, rows = [row.raw for row in history.rows[:known]], await checked_rows(messages)
+            ours, rows = [row.raw for row in log.rows[:known]], await checked_rows(messages)
             if self.file is not None:
                 rows = await self.file.accepted(ours, rows)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
             same = equal_prefix(ours, rows)
-            if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
-                await self._replace(history, rows, same, known)
-            elif self._current.chat.history is history:
+            if same < known or (len(rows) > known < len(log)) or (not known and len(rows) > _MANY):
+                await self._replace(log, rows, same, known)
+            elif self._current.chat.log is log:
                 self._take(rows[same:])
                 if self.file is not None:
                     await self.file.append(rows[same:])
 
-    async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
+    async def _replace(self, log: Log, rows: list[JsonRow], same: int, known: int) -> None:
         """Go on with these rows and those that came since the host's call."""
         steered = self._current.chat.steered
-        kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
+        kept, pins = list(zip(log.rows[:same], log.tokens[:same], strict=True)), named(steered.pins, log)
         fresh = replace(self._current.fresh(), steered=steered)
         fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], pins)
-        if self._current.chat.history is not history:
+        if self._current.chat.log is not log:
             return
-        added = [row.raw for row in history.rows[known:]]
+        added = [row.raw for row in log.rows[known:]]
         self._current.begin(fresh)
         self._take(added)
         if self.file is not None:
@@ -112,15 +110,15 @@ class Incoming:
 
     def _rows_before(self, added: int) -> int:
         """Rows of the history when so many had been added; those that were added since stay at its end."""
-        return len(self._current.chat.history) - (self._added - added)
+        return len(self._current.chat.log) - (self._added - added)
 
     async def clear(self) -> None:
         """Forget every row, but none that is added after this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
-            history = self._current.chat.history
-            later = [row.raw for row in history.rows[self._rows_before(added) :]]
+            log = self._current.chat.log
+            later = [row.raw for row in log.rows[self._rows_before(added) :]]
             self._current.begin(self._current.fresh())
             self._current.tasks.forget_refusals()
             self._current.summarizer.forget_failures()
@@ -158,7 +156,7 @@ def _fill(
         pins: pinned groups by number and hash.
     """
     for row, tokens in same:
-        fresh.history.add(row, tokens)
+        fresh.log.add(row, tokens)
     for raw in others:
-        fresh.history.add(analyse(raw))
-    return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.history)))
+        fresh.log.add(analyse(raw))
+    return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.log)))

@@ -90,6 +90,8 @@ class Host:
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
         session_id = getattr(coordinator, "session_id", None)
         self.session_id = session_id if isinstance(session_id, str) else None
+        self.is_child = isinstance(getattr(coordinator, "parent_id", None), str)
+        """True in the session of a sub-agent."""
         self.refusals = Refusals(self.meter, config.safety_margin)
         self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""

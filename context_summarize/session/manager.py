@@ -14,13 +14,12 @@ from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.events import HEARD, LOOP_ERROR
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
-from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.incoming import Incoming
 from context_summarize.session.limits import RequestOptions, retained_texts
 from context_summarize.session.request import Requests
-from context_summarize.session.steering import Steering
+from context_summarize.session.steering import Preview, Steering
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
@@ -121,8 +120,8 @@ class SummarizingContextManager:
         rows = await self._requests.rows(wanted)
         if (file := self._incoming.file) is not None:
             await file.sync()  # every row of the view, also one that came while summaries were made
-        if (history := self._current.chat.history).recall:
-            self._recall.follow(history)
+        if (log := self._current.chat.log).recall:
+            self._recall.follow(log)
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
@@ -133,7 +132,7 @@ class SummarizingContextManager:
     @property
     def messages(self) -> list[JsonRow]:
         """The same as `get_messages()`: copies; changing them changes nothing here."""
-        return [copy_json(row.raw) for row in self.conversation.history.rows]
+        return [copy_json(row.raw) for row in self.conversation.log.rows]
 
     async def set_messages(self, messages: Iterable[JsonRow]) -> None:
         """Replace the history, as hosts do at resume and to repair a transcript.
@@ -224,9 +223,13 @@ class SummarizingContextManager:
         """
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
-        bound = served.used(served.own.defer_below(chat.left)) if served and self._config.auto_compact else budget
+        bound = (
+            served.used(served.own.defer_below(chat.left(chat.rendering())))
+            if served and self._config.auto_compact
+            else budget
+        )
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
-        return await self._recall.answer(chat.history, chat.view.frontier, query, limit)
+        return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
@@ -234,7 +237,7 @@ class SummarizingContextManager:
         shown = chat.view.shown
         return replace(
             self._current.services.totals,
-            messages=len(chat.history),
+            messages=len(chat.log),
             view_tokens=tokens,
             budget=served.budget if served and self._current.services.totals.requests else None,
             summaries=len(shown),
@@ -279,7 +282,7 @@ class SummarizingContextManager:
     async def prepare(self) -> None:
         """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""
         self._host.providers.check()
-        if not len(self.conversation.history):
+        if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 
     async def finish(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from context_summarize.background import end_tasks
 from context_summarize.core.nodes import to_make
@@ -14,7 +14,7 @@ from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.request import Target
 
-PlanNext = Callable[[Conversation, RequestLimits], Awaitable[Plan]]
+PlanNext = Callable[[Conversation, RequestLimits], Plan]
 
 
 class Prefetch:
@@ -37,16 +37,13 @@ class Prefetch:
         """The registry's version when a wait was given up: what hangs is waited for once."""
         self._closed = False
 
-    async def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
+    def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
         """Start what can be started now, and have the rest follow; no provider is waited for."""
-        seen = (chat.history, chat.view, limits.own, len(chat.builder.leaves), self._tasks.version)
+        seen = (chat.log, chat.view, limits.own, _leaves(chat), self._tasks.version)
         if self._closed or seen == self._seen:
             return
         self._seen = seen
-        plan = await self._plan_next(chat, limits)
-        if self._closed or self._seen != seen:
-            return
-        self._start(chat, limits, plan, target)
+        self._start(chat, limits, self._plan_next(chat, limits), target)
         if self._task is not None:
             self._task.cancel()  # the calls under way go on: the registry holds them
         self._task = asyncio.create_task(self._follow(chat, limits, target), name="context-summarize:prefetch")
@@ -60,23 +57,23 @@ class Prefetch:
                 return
             await self._outbox.flush()  # the next request, which would do it, may be long in coming
             planned_at = self._tasks.version
-            self._start(chat, limits, await self._plan_next(chat, limits), target)
+            self._start(chat, limits, self._plan_next(chat, limits), target)
 
     def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan, target: Target) -> None:
         """Start every summary whose children are known."""
-        unmade = {node.place: node for node in to_make(plan.missing, self._tasks.is_known)}
-        first = [node for node in unmade.values() if all(map(self._tasks.is_known, node.children))]
+        unmade = {node.place: node for node in to_make(plan.missing, self._tasks.known)}
+        first = [node for node in unmade.values() if all(map(self._tasks.known, node.children))]
         # A merge of few nodes is wasted where estimates merge too much, or if more nodes follow.
         with_small = plan.reached and all(node.children for node in first)
         for node in first:
             is_small = 0 < len(node.children) < limits.own.fan_in
             if node.key not in self._started and (with_small or not is_small):
                 self._started.add(node.key)
-                self._tasks.start(node, chat.builder, target)
+                self._tasks.start(node, chat.log, target)
 
     def is_busy(self, chat: Conversation) -> bool:
         """True while that work goes on, or a new segment is to be added to it."""
-        is_new = self._seen is None or self._seen[3] != len(chat.builder.leaves)
+        is_new = self._seen is None or self._seen[3] != _leaves(chat)
         return is_new or (self._task is not None and not self._task.done())
 
     async def settled(self, seconds: float) -> None:
@@ -99,3 +96,7 @@ class Prefetch:
         task = self._task
         self.stop()
         await end_tasks([] if task is None else [task])
+
+
+def _leaves(chat: Conversation) -> int:
+    return len(chat.segments.leaves) if chat.segments else 0

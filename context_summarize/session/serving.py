@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from context_summarize.core.history import History
-from context_summarize.core.view import View
+from context_summarize.core.log import Log
+from context_summarize.core.render import Rendering, pins
 from context_summarize.events import OVER_BUDGET, Outbox
 from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow, copy_json
@@ -28,10 +28,9 @@ class Server:
         self.retention = Retention(count)
         self._warned = False
 
-    def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
+    def rows(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
         """The rows of the request, as copies."""
-        view = chat.rows
-        size = view.tokens()
+        size = view.tokens
         used = limits.used(size)
         if used <= limits.budget:
             self._warned = False
@@ -43,13 +42,13 @@ class Server:
         sent = size + apart + self.retention.tokens
         self._meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
-            rows.insert(len(rows) - view.open_rows, limits.status)
+            rows.insert(len(rows) - len(view.open), limits.status)
         if self.retention.tokens:
-            at = view.head_rows + bool(limits.system_prompt)
+            at = len(view.head) + bool(limits.system_prompt)
             rows[at:at] = map(copy_json, self.retention.held)
         return rows
 
-    def _say_over_budget(self, view: View, limits: RequestLimits, used: int) -> None:
+    def _say_over_budget(self, view: Rendering, limits: RequestLimits, used: int) -> None:
         largest = view.largest(limits.own.system_tokens)
         named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
         logger.warning(
@@ -70,7 +69,7 @@ class Retention:
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._compaction: tuple[History, int] | None = None
+        self._compaction: tuple[Log, int] | None = None
         """The compaction behind whose summaries the rows stand."""
         self.held: list[JsonRow] = []
         """The rows, which are handed out as copies."""
@@ -79,16 +78,16 @@ class Retention:
 
     def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
         """Hold what is wanted and not shown whole; True if what is held has changed."""
-        compaction = (chat.history, chat.view.compactions)
+        compaction = (chat.log, chat.view.compactions)
         held = [*self.held] if compaction == self._compaction else []
         for content in wanted:
             if any(row["content"] == content for row in held):
                 continue
-            index = _newest(chat.history, content)
+            index = _newest(chat.log, content)
             if index is None:  # not in the history, and not lost for that
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
             elif not _is_whole(chat, index):
-                held += filter(None, [view_row(chat.history.rows[index])])
+                held += filter(None, [view_row(chat.log.rows[index])])
         is_new, self.held, self._compaction = held != self.held, held, compaction
         if is_new:
             self.tokens = sum(measure(row, self._count) for row in held)
@@ -97,15 +96,14 @@ class Retention:
 
 def _is_whole(chat: Conversation, index: int) -> bool:
     view = chat.view
-    pins = chat.groups.pins(view)
-    stands = index >= view.frontier_row or any(group.start <= index < group.end for group in pins)
-    return stands and index not in view.shortened
+    is_shown = index >= view.frontier_row or any(group.start <= index < group.end for group in pins(chat.log, view))
+    return is_shown and index not in view.shortened
 
 
-def _newest(history: History, content: str) -> int | None:
+def _newest(log: Log, content: str) -> int | None:
     """The last row that is a reminder with this content; None without one."""
-    for index in reversed(range(len(history))):
-        raw = history.rows[index].raw
+    for index in reversed(range(len(log))):
+        raw = log.rows[index].raw
         if raw.get("content") == content and is_reminder(raw):
             return index
     return None

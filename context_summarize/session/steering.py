@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import to_make
 from context_summarize.core.plan import CompactionRequest, Reason, plan
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.render import render
+from context_summarize.core.view import View
 from context_summarize.errors import SteeringError
-from context_summarize.session.compaction import Change, Preview
-from context_summarize.session.conversation import Conversation, with_view
+from context_summarize.session.announcer import Change
+from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
-from context_summarize.session.decide import decide_for
+from context_summarize.session.decide import Tried, decide_for
 from context_summarize.session.limits import RequestLimits
-from context_summarize.session.request import Requests, Tried
+from context_summarize.session.request import Requests
 
 _MOST_LOOKS = 8
 """Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What `compact()` would do now. Tokens as the provider counts; estimated for summaries that are not known yet."""
+
+    reason: Reason | None
+    """Why the next request would make a compaction by itself: `threshold` or `must_fit`; None = it would not."""
+    before_tokens: int
+    after_tokens: int
+    budget: int
+    segments: int
+    """Stretches of history that would be summarised."""
+    merged: int
+    """Summaries that would be joined from others."""
+    messages: tuple[int, int] | None
+    """First and last message that would be summarised, numbered as frames do; None = none would."""
+    calls: int
+    """Summaries that are not known yet and would be asked for, unless the store has them."""
+    notes: str | None
+    """The row of notes that would stand after the summaries; None = none would."""
 
 
 class Steering:
@@ -46,8 +68,7 @@ class Steering:
                 break
         back = _taken_back(limits, chat, earlier)
         undone = current.records.undone(chat, earlier)
-        back.builder.go_on_from(back.view.frontier)
-        current.tasks.compacted(back.view.shown)
+        current.tasks.compacted(back.view.shown, back.log)
         fallbacks = sum(item.summary.fallback for item in back.view.shown)
         saved = current.announcer.made(Change(fallbacks=fallbacks), limits, chat, back)
         await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
@@ -61,7 +82,7 @@ class Steering:
             SteeringError: a number names no message, or they take more than a tenth of what messages may take.
         """
         chat, limits = await self._steerable()
-        pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
+        pins = chat.steered.pins | {_group_of(chat.log, number) for number in _numbers(messages)}
         _check_room(chat, pins, limits.own.base)
         return await self._pin(chat, pins)
 
@@ -73,12 +94,12 @@ class Steering:
         """
         chat, _ = await self._steerable()
         all_pins = chat.steered.pins
-        named = all_pins if messages is None else {_group_of(chat.history, number) for number in _numbers(messages)}
+        named = all_pins if messages is None else {_group_of(chat.log, number) for number in _numbers(messages)}
         return await self._pin(chat, all_pins - named)
 
     async def _pin(self, chat: Conversation, pins: frozenset[int]) -> tuple[int, ...]:
         await self._current.steer(replace(chat, steered=replace(chat.steered, pins=pins)))
-        ranges = (chat.history.message_range(at, at + 1) for at in sorted(pins))
+        ranges = (chat.log.message_range(at, at + 1) for at in sorted(pins))
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
@@ -88,15 +109,34 @@ class Steering:
         return seen.chat, seen.limits
 
     async def preview(self) -> Preview:
-        """What `compact()` would do now, without making it or asking anybody."""
+        """Returns what `compact()` would do now, without making it or asking anybody."""
         reason, tasks = await self.due_reason(), self._current.tasks
         chat, limits = await self._steerable()
         for _ in range(_MOST_LOOKS):
-            made = await self._current.planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
+            made = plan(self._current.plan_input(chat, limits), CompactionRequest("manual"))
             await tasks.look_up(made.missing)
-            if not any(map(tasks.is_known, made.missing)):
+            if not any(map(tasks.known, made.missing)):
                 break
-        return await self._current.views.preview(chat, limits, made, reason)
+        view, after = chat.view, made.tokens_before
+        if made.freed > 0:
+            view, _ = await self._requests.compactions.view(chat, made)
+            after = render(chat.log, view).tokens
+            if made.missing:
+                after = made.tokens_after - made.notes_room + (view.notes.tokens if view.notes else 0)
+        else:  # no compaction would be made
+            made = replace(made, segments=0, merged=0, missing=())
+        summarises = view.frontier > chat.view.frontier
+        return Preview(
+            reason=reason,
+            before_tokens=limits.used(made.tokens_before),
+            after_tokens=limits.used(after),
+            budget=limits.budget,
+            segments=made.segments,
+            merged=made.merged,
+            messages=chat.log.message_range(chat.view.frontier, view.frontier) if summarises else None,
+            calls=len({node.key for node in to_make(made.missing, tasks.known)}),
+            notes=view.notes.text if view.notes else None,
+        )
 
     async def due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
@@ -105,30 +145,30 @@ class Steering:
         case = replace(self._requests.case(seen, wanted, Tried()), is_answered=False, is_ahead=False, defer_below=0)
         if case.reason is None:
             return None
-        step, _ = await self._current.planned(seen.chat, seen.limits, partial(decide_for, case))
+        step, _ = decide_for(case, self._current.plan_input(seen.chat, seen.limits))
         return None if step == "go on" else case.reason
 
 
-def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -> Conversation:
+def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:
     """The conversation with the view before its last compaction.
 
     Raises:
         SteeringError: the earlier view does not fit.
     """
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
-    view = replace(earlier, rows_at_compaction=len(chat.history))
-    back = with_view(chat, view, hides_system=limits.system_prompt is not None)
-    if (tokens := limits.used(back.rows.tokens())) > limits.budget:
+    back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
+    size = back.rendering().tokens
+    if (tokens := limits.used(size)) > limits.budget:
         raise SteeringError(
             f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
             f"budget is {limits.budget:,}; a larger window makes room for it"
         )
-    steered = replace(chat.steered, undone_at=back.rows.tokens())
+    steered = replace(chat.steered, undone_at=size)
     return replace(back, earlier=chat.earlier[:-1], steered=steered)
 
 
 def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
-    tokens = sum(row.tokens for at in pins for row in chat.groups.shown(chat.history.rendered_group(at)))
+    tokens = sum(row.tokens for at in pins for row in chat.log.entries(chat.log.rendered_group(at)))
     most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(
@@ -147,11 +187,11 @@ def _numbers(messages: int | Iterable[int]) -> list[int]:
     return found
 
 
-def _group_of(history: History, number: int) -> int:
+def _group_of(log: Log, number: int) -> int:
     """The rendered group that holds the message of this number."""
-    found = history.group_of_message(number)
+    found = log.group_of_message(number)
     if found is None:
-        last = history.closed_rows()
+        last = log.closed_rows()
         there = f"there are messages 1 to {last}" if last else "there are no messages yet"
         raise SteeringError(
             f"there is no message {number} to pin or unpin; {there}, and a tool call counts once all its results are "

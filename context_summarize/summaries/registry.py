@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from context_summarize.background import end_tasks, in_thread, until_done
 from context_summarize.core.frames import show_node
-from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Place, Summary
-from context_summarize.core.view_state import ShownNode
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view import ShownNode
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
@@ -52,10 +51,6 @@ class SummaryRegistry:
         """Keys of the texts that took no call of this session."""
         self._fallbacks: dict[str, Summary] = {}
         """They take the place of texts until the next compaction."""
-        self._rows: dict[Place, ShownNode] = {}
-        """By place: segments of equal text share a key, but not a row."""
-        self._history: History | None = None
-        """The history that took another's place, which these rows are of; None for the first one."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
@@ -67,29 +62,16 @@ class SummaryRegistry:
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
-    def text(self, node: Node) -> Summary | None:
-        """The text of a node, or of the fallback in its place; None without either."""
+    def known(self, node: Node) -> Summary | None:
+        """Returns the summary of a node, or the fallback in its place; None without either."""
         return self._texts.get(node.key) or self._fallbacks.get(node.key)
 
-    def is_known(self, node: Node) -> bool:
-        """True if the text of a node is known, or a fallback takes its place."""
-        return self.text(node) is not None
-
-    def shown(self, node: Node, history: History) -> ShownNode | None:
-        """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
-        text, row = self.text(node), self._rows.get(node.place)
-        is_void = self._history is not None and history is not self._history
-        if text is None or (row is not None and row.summary is text and not is_void):
-            return None if text is None else row
-        row = show_node(history, node, text, self._services.prompts.frame.fill, self._services.count)
-        if not is_void:  # the same place has other numbers in another history
-            self._rows[node.place] = row
-        return row
-
-    def size_of(self, node: Node, history: History) -> int | None:
-        """Tokens of that row."""
-        shown = self.shown(node, history)
-        return None if shown is None else shown.tokens
+    def shown(self, node: Node, log: Log) -> ShownNode | None:
+        """Returns the row of a node: of its summary, or of the fallback in its place; None without either."""
+        summary, row = self.known(node), log.node_rows.get(node.place)
+        if summary is not None and (row is None or row.summary is not summary):
+            row = log.node_rows[node.place] = show_node(log, node, summary, self._services.prompts.frame.fill)
+        return None if summary is None else row
 
     def is_from_store(self, key: str) -> bool:
         """True for a summary that took no call of this session."""
@@ -97,11 +79,11 @@ class SummaryRegistry:
 
     # --- making -----------------------------------------------------------------------------------------------------
 
-    def start(self, node: Node, builder: NodeBuilder, target: Target | None) -> None:
+    def start(self, node: Node, log: Log, target: Target | None) -> None:
         """Have a summary made, and its row, unless it is known or under way."""
         if self._closed or node.key in self._tasks or node.key in self._texts:
             return
-        work = self._work(node, builder, target)
+        work = self._work(node, log, target)
         task = self._tasks[node.key] = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
         task.add_done_callback(lambda _: self._ended(node.key))  # before anybody who waits for it goes on
 
@@ -110,12 +92,12 @@ class SummaryRegistry:
         self._late.discard(key)  # what is started after it is other work
         self.version += 1
 
-    async def _work(self, node: Node, builder: NodeBuilder, target: Target | None) -> None:
+    async def _work(self, node: Node, log: Log, target: Target | None) -> None:
         try:
             await self.look_up([node])
             if node.key not in self._texts and target is not None:
-                await self._make(node, builder, target)
-            self.shown(node, builder.history)  # a few milliseconds that no plan has to take
+                await self._make(node, log, target)
+            self.shown(node, log)  # a few milliseconds that no plan has to take
         except SummaryUnavailable as error:
             self._refusals[node.key] += error.refused  # it has been told
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -129,7 +111,7 @@ class SummaryRegistry:
         self._texts |= found
         self._stored |= found.keys()
 
-    async def _make(self, node: Node, builder: NodeBuilder, target: Target) -> None:
+    async def _make(self, node: Node, log: Log, target: Target) -> None:
         """Ask the provider for a summary, and store it. Nothing is merged from a fallback.
 
         Raises:
@@ -138,7 +120,7 @@ class SummaryRegistry:
         if self._summarizer.is_paused(target) or self._refusals[node.key] >= MAX_REFUSALS:
             return
         for child in node.children:
-            self.start(child, builder, target)
+            self.start(child, log, target)
         await self.settled(child.key for child in node.children)
         await self.look_up(node.children)  # a compaction may have let go of some
         children = [self._texts[child.key] for child in node.children if child.key in self._texts]
@@ -149,7 +131,7 @@ class SummaryRegistry:
                 return
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
                 size = _CHARACTERS * node.segment_tokens
-                job = await in_thread(size, make_job, node, builder, children, self._services.count)
+                job = await in_thread(size, make_job, node, log, children, self._services.count)
             summary = await self._summarizer.make(job, target)
         self._texts[node.key], self._is_told = summary, False
         await self._services.store.put(summary)
@@ -159,7 +141,7 @@ class SummaryRegistry:
     async def get(
         self,
         nodes: Sequence[Node],
-        builder: NodeBuilder,
+        log: Log,
         target: Target | None,
         seconds: float | None,
         stop: asyncio.Event,
@@ -173,7 +155,7 @@ class SummaryRegistry:
             stop: ends the wait, as the host's cancellation does.
         """
         for node in nodes:
-            self.start(node, builder, target)
+            self.start(node, log, target)
         wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
         tasks = {self._tasks[key] for key in wanted if key in self._tasks}
 
@@ -186,7 +168,7 @@ class SummaryRegistry:
             if not is_stopped():
                 self._tell(tasks)
         if not self._closed:  # what the end of the session has cut off has not failed
-            await self.place([node for node in nodes if node.key not in self._tasks], builder)
+            await self.place([node for node in nodes if node.key not in self._tasks], log)
 
     def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
         """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
@@ -212,24 +194,24 @@ class SummaryRegistry:
 
     # --- fallbacks --------------------------------------------------------------------------------------------------
 
-    async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> list[ShownNode]:
+    async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
         """The rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
         await self.look_up(nodes)
         rows = list[ShownNode]()
         for node in nodes:
-            if not self.is_known(node):
-                await self._fallback(node, builder)
-            if (shown := self.shown(node, builder.history)) is not None:  # at once: others may let go of the text
+            if self.known(node) is None:
+                await self._fallback(node, log)
+            if (shown := self.shown(node, log)) is not None:  # at once: others may let go of the text
                 rows.append(shown)
             await asyncio.sleep(0)  # making a row takes a few milliseconds
         return rows
 
-    async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
+    async def _fallback(self, node: Node, log: Log) -> Summary:
         if node.key not in self._fallbacks:
             await self.look_up(node.children)
-            below = [self._texts.get(child.key) or await self._fallback(child, builder) for child in node.children]
+            below = [self._texts.get(child.key) or await self._fallback(child, log) for child in node.children]
             size = _CHARACTERS * node.segment_tokens
-            made = await in_thread(size, make_fallback, node, builder, below, self._services.count)
+            made = await in_thread(size, make_fallback, node, log, below, self._services.count)
             self._fallbacks[node.key] = made
         return self._fallbacks[node.key]
 
@@ -239,19 +221,17 @@ class SummaryRegistry:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
         self._fallbacks.clear()
 
-    def compacted(self, shown: Sequence[ShownNode]) -> None:
+    def compacted(self, shown: Sequence[ShownNode], log: Log) -> None:
         """A compaction has been made: what no view shows is let go of, and what one shows is known."""
         keep = {item.node.key for item in shown} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
         self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
         whole = (item for item in shown if item.text == item.summary.text)  # plans count with whole summaries
-        self._rows = {item.node.place: item for item in whole}
+        log.node_rows = {item.node.place: item for item in whole}
 
-    def forget_history(self, history: History) -> None:
-        """This one takes the place of another, whose rows are void. Calls under way still fill the store."""
-        self._history = history
-        self._rows.clear()
+    def begin_anew(self) -> None:
+        """Another log takes the place of the one before. Calls under way still fill the store."""
         self._fallbacks.clear()
         self._late.clear()
 

@@ -10,8 +10,9 @@ from amplifier_core.llm_errors import InvalidRequestError
 from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.background import error_text
-from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.segments import source
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, escape_fence, fence_of, numbered
@@ -67,19 +68,19 @@ class Job:
         return replace(self, text=text, source_tokens=tokens)
 
 
-def make_job(node: Node, builder: NodeBuilder, children: Sequence[Summary], count: Count) -> Job:
+def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Job:
     """What a node is summarised from: its rows read, rendered and redacted, or the texts of its children."""
     if node.children:
         text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
         return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
-    rows = builder.source(node)
+    rows = source(log, node)
     text = render_rows(rows)
     return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus, rows)
 
 
-def make_fallback(node: Node, builder: NodeBuilder, children: Sequence[Summary], count: Count) -> Summary:
+def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Summary:
     """A node's fallback summary, from its rows or from its children's texts, each cut to its share."""
-    job = make_job(node, builder, children, count)
+    job = make_job(node, log, children, count)
     if node.children:
         text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
     else:

@@ -98,3 +98,17 @@ class TestWithdrawn:
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
         assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
+
+
+async def test_summaries_and_notes_are_user_rows_where_that_is_set() -> None:
+    """All else is as it is with system rows."""
+    views = []
+    for role in ("system", "user"):
+        made = manager(None, summary_role=role, segment_tokens=512, max_tokens=16_000)
+        await made.set_messages(tool_session(60))
+        views.append(await made.get_messages_for_request(6_000, ScriptedProvider(then=answer)))
+        own = [row for row in views[-1] if (row.get("metadata") or {}).get("source") == "context-summarize"]
+        assert len(own) > 1
+        assert {row["role"] for row in own} == {role}
+    as_system, as_user = ([{**row, "role": ""} for row in view] for view in views)
+    assert as_system == as_user

@@ -97,7 +97,8 @@ class TestBudget:
         ):
             await feed(made, tool_session(40, size=4_000))
             await made.get_messages_for_request(budget)
-            assert made.conversation.builder.segment_sizes == sizes
+            assert made.conversation.segments is not None
+            assert made.conversation.segments.cutting.sizes == sizes
 
 
 def _refusing_other_models(request: ChatRequest) -> str:
@@ -152,7 +153,8 @@ class TestCompact:
         assert saved == before - after > 0
         view = await made.get_messages_for_request(LARGE, provider)
         assert size(view) == after
-        assert made.conversation.builder.first_group == made.conversation.view.frontier
+        assert made.conversation.segments is not None
+        assert made.conversation.segments.first_group == made.conversation.view.frontier
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
 

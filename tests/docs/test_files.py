@@ -27,7 +27,8 @@ async def test_the_page_names_every_file_of_a_session(tmp_path: Path) -> None:
     """A short session leaves its history alone, a long one summaries; what was cleared stays in an archive."""
     store = open_store(str(tmp_path / "context-summarize" / "summaries.db"))
     path = tmp_path / "histories" / "NAME.jsonl"
-    manager = SummarizingContextManager(MockCoordinator(), store=store, config={"persistence": {"path": path}})
+    settings = {"persistence": {"path": path}, "announce": False}
+    manager = SummarizingContextManager(MockCoordinator(), store=store, config=settings)
     provider = ScriptedProvider(then="Goal: orders.", context_window=12_000, max_output_tokens=1_000)
     rows = tool_session(60, size=800)
     await manager.set_messages(rows[:4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import shlex
@@ -56,6 +57,14 @@ def test_every_path_of_the_repository_is_there():
     for page, call in CALLS:
         if re.fullmatch(rf"(?:{'|'.join(map(re.escape, folders))})/[\w./-]*", call):
             assert (ROOT / call).exists() or (ROOT / "context_summarize" / call).exists(), f"{page}: {call}"
+
+
+def test_no_text_of_the_package_names_a_page_that_the_wheel_lacks():
+    """An installed package has no folder `docs/`: its texts say themselves what to do."""
+    for path in (ROOT / "context_summarize").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+            assert not re.search(r"docs/|(?:README|CONTRIBUTING|SECURITY)\.md", text), f"{path}: {text}"
 
 
 def test_every_make_target_and_every_module_that_is_run_exists():

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 
 import pytest
 
 from benchmarks import day
-from benchmarks.tokens import said
-from benchmarks.words import NAME, identifiers, places
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import open_recording, replay, row_text
-from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.pages import PAGES, blocks, prose
+from tests.support.pages import PAGES, blocks, prose, table
 from tests.support.paths import ROOT
 
 RECORDING = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
 README, START = (next(page for page in PAGES if page.name == name) for name in ("README.md", "start.md"))
 
 
-async def _requests(until: int) -> list[list[JsonRow]]:
-    """The requests of the demo's first rows."""
+async def _compactions() -> list[tuple[list[JsonRow], list[JsonRow]]]:
+    """The requests right before and after each compaction among the demo's first rows."""
     count = TokenCounter().count
     context = SummarizingContextManager()
     provider = OfflineProvider(count, context_window=40_000, max_output_tokens=4_000)
     found = []
-    for row in RECORDING[:until]:
+    for row in RECORDING[:220]:
         if row["role"] == "assistant":
             found.append(await context.get_messages_for_request(provider=provider))
             await context.settle()
         await context.add_message(row)
     await context.close()
-    return found
+    return [pair for pair in pairwise(found) if len(pair[1]) < len(pair[0])]
 
 
 def _shows(rows: list[JsonRow], sample: str) -> None:
@@ -50,8 +48,7 @@ def _shows(rows: list[JsonRow], sample: str) -> None:
 
 async def test_the_page_shows_a_request_before_and_after_a_compaction() -> None:
     """The rows that are shown, and how many there are."""
-    found = await _requests(220)
-    before, after = next(pair for pair in pairwise(found) if len(pair[1]) < len(pair[0]))
+    before, after = (await _compactions())[0]
     for rows, block in zip((before, after), (block.text for block in blocks("rows")), strict=True):
         _shows(rows, block)
     assert f"{len(before)} rows" in prose(START)
@@ -59,21 +56,12 @@ async def test_the_page_shows_a_request_before_and_after_a_compaction() -> None:
 
 
 @pytest.mark.ci
-async def test_the_readme_says_what_the_demo_keeps() -> None:
-    """Shares of the identifiers that its last request holds, how often it is compacted, and the size of its history."""
+async def test_the_readme_says_how_the_demo_goes() -> None:
+    """How often it is compacted, and the size of its history."""
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     played = await replay(RECORDING, provider)
-    shown = "\n".join(map(said, played.last_view))
-    page = README.read_text("utf-8")
-    for role, told in (
-        ("user", r"(\d+) % of those that the\s+user"),
-        ("assistant user tool", r"(\d+) % of all identifiers"),
-    ):
-        rows = [row for row in RECORDING if row["role"] in role]
-        found = {name for row in rows for name, kind in identifiers(said(row)).items() if kind != NAME}
-        held = round(100 * sum(bool(places(shown, name)) for name in found) / len(found))
-        assert re.findall(told, page) == [str(held)]
     times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]
+    page = README.read_text("utf-8")
     assert f"grows to {played.history_tokens:,} tokens" in page
     assert f"each of {times} compactions" in page
 
@@ -83,33 +71,52 @@ async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]
     """Dollars for each model in the table, but for a cent or two; the README has those of the first model."""
     await day.main()
     made = re.findall(r"^(.+): .*?([\d.]+), \D*([\d.]+), \D*([\d.]+); \D*([\d.]+)$", capsys.readouterr().out, re.M)
-    table = START.read_text("utf-8").replace("**", "")
-    told = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", table, re.M)
+    page = START.read_text("utf-8").replace("**", "")
+    told = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
     assert [row[0] for row in told] == [row[0] for row in made]
     for there, here in zip(told, made, strict=True):
         assert [float(dollars) for dollars in there[1:]] == pytest.approx(
             [float(dollars) for dollars in here[1:]], abs=0.02
         )
     model, _, summaries, together, whole = told[0]
-    readme = README.read_text("utf-8")
+    readme = " ".join(README.read_text("utf-8").split())
     assert f"costs {together} dollars with {model}, {summaries} of them" in readme
-    assert f"whole history costs {whole}\n" in readme
+    assert f"whole history costs {whole} " in readme
 
 
-async def test_the_readme_shows_the_notes_beside_its_summary() -> None:
-    """Those that stand beside the summary which the README shows."""
-    summary, notes = (block.text for block in blocks("text") if block.page == README)
-    inside = summary.split("\n", 3)[3].partition("\n[End")[0]  # without the frame and the apology
-    provider = ScriptedProvider(then=inside, context_window=40_000, max_output_tokens=4_000)
-    context = SummarizingContextManager(prompts="small", prefetch=False)
-    for row in RECORDING[:66]:
-        await context.add_message(row)
-    await context.get_messages_for_request(provider=provider)
-    await context.compact()
-    shown = [row_text(row) for row in await context.get_messages_for_request(provider=provider)]
-    await context.close()
-    framed, written = shown[2:4] if RECORDING[0]["role"] == "system" else shown[1:3]
-    assert framed.startswith(summary.partition(" …")[0])
+async def test_the_readme_shows_the_notes_of_the_first_compaction_of_the_demo() -> None:
+    """Each part between two gaps stands in them, in order; so do the numbers of summaries and messages before it."""
+    [sample] = (block.text for block in blocks("text") if block.page == README)
+    shown = [row_text(row) for row in (await _compactions())[0][1]]
+    [notes] = (text for text in shown if text.startswith("[Notes on messages "))
     at = 0
-    for part in re.split(r"\s*(?:(?<!\[)…|…(?!\]))\s*|\n", notes.strip()):
-        at = written.index(part, at) + len(part)
+    for part in filter(None, re.split(r"\s*(?:(?<!\[)…|…(?!\]))\s*|\n", sample.strip())):
+        at = notes.index(part, at) + len(part)
+    [told] = re.findall(r"(\w+) summaries and these notes replace (\d+) messages", README.read_text("utf-8"))
+    summaries = sum(text.startswith("[Summary of messages ") for text in shown)
+    assert told == (("no", "one", "two", "three", "four")[summaries], sample.split(":")[0].split()[-1])
+
+
+FIGURES = {
+    "facts": ("field", {"session": "field-40k", "summariser": "keeps-95"}, lambda line: f"{400 * line['facts']:.0f}"),
+    "dollars": ("field", {"session": "field-40k", "summariser": "keeps-95"}, lambda line: f"{line['dollars_sol']:.2f}"),
+    "users'": ("real.conversations sealed", {"set": "BEAM-500K"}, lambda line: str(line["instructions_by_signs"])),
+}
+"""By the first word of a line of the README's table: which part of the saved figures, which lines, which figure."""
+
+
+def test_the_readme_has_the_saved_figures() -> None:
+    """Of each library, those of the variant that keeps most; with each part its command and its commit."""
+    head, *lines = table(README.read_text("utf-8"))
+    saved = json.loads((ROOT / "docs" / "benchmarks.json").read_text("utf-8"))
+    assert {line[0].split()[0].strip(",") for line in lines} == set(FIGURES)
+    for title, *cells in lines:
+        part, wanted, figure = FIGURES[title.split()[0].strip(",")]
+        assert saved[part]["command"].startswith("python -m benchmarks.")
+        assert len(saved[part]["commit"]) == 40
+        for library, told in zip(head[1:], cells, strict=True):
+            name = "Ours" if library == "this module" else library
+            kept = [one for one in saved[part]["figures"] if wanted.items() <= one.items()]
+            own = [one for one in kept if one["contestant"] in (name, f"{name}Whole")]
+            best = max(own, key=lambda one: one["facts"] if "facts" in one else one["instructions_by_signs"])
+            assert told.strip("*") == figure(best), f"{title}, {library}"

@@ -45,6 +45,7 @@ BUDGET = 5_000
 OFFERED = {
     *("compact", "preview", "statistics", "undo", "pin", "unpin"),  # the tool `context` calls these
     *("compacting", "foreground_usage", "request_retention"),  # loops and status lines look these up
+    *("history", "history_authority"),  # tools that read the transcript
 }
 """What the module registers as `context.…`."""
 

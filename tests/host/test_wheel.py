@@ -10,6 +10,7 @@ import textwrap
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from email import message_from_bytes
 from itertools import islice
 from pathlib import Path
 
@@ -114,6 +115,22 @@ def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else
         f"{info}/licenses/LICENSE",
     } <= set(names)
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
+
+
+def test_the_page_of_a_package_index_has_no_link_into_the_repository(installed):
+    """The README's links and pictures, and the project's own links, have addresses at one place."""
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = message_from_bytes(wheel.read(name))
+    page = str(metadata.get_payload())
+    links = re.findall(r"\]\(([^)]+)\)", page) + re.findall(r'src(?:set)?="([^"]+)"', page)
+    own = {address.split(", ")[1] for address in metadata.get_all("Project-URL", [])}
+    [home] = [address for address in own if all(other.startswith(address) for other in own)]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert [link for link in links if not link.startswith("https://")] == []
+    files = [link.removeprefix(home).split("/", 3)[3].partition("#")[0] for link in links if link.startswith(home)]
+    assert files
+    assert [file for file in files if not (ROOT / file).exists()] == []
 
 
 def test_prompts_and_ranks_are_found_from_the_wheel(installed):

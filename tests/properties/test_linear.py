@@ -23,7 +23,7 @@ import regex
 
 import context_summarize
 from context_summarize import SummarizingContextManager
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.messages.reading import analyse
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider
@@ -212,9 +212,9 @@ def test_rows_are_taken_in_in_linear_time() -> None:
     """However many results come before the first user message."""
 
     def taken(count: int) -> None:
-        history = History()
+        history = Log(len)
         for row in results(count):
             history.add(analyse(row))
-        history.advance()
+        history.hash_groups(len(history.rendered))
 
     assert not grows(taken, 4_000, 16_000, 0.7, time.process_time)

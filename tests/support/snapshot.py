@@ -44,13 +44,13 @@ async def snapshot(manager: SummarizingContextManager) -> Snapshot:
     texts |= {item.node.key: item.summary for item in chat.view.shown}
     messages: list[RenderedRow] = []
     for ordinal in range(chat.view.frontier):
-        group = chat.history.rendered_group(ordinal)
-        messages += chat.history.render(group, number=len(messages) + 1)
+        group = chat.log.rendered_group(ordinal)
+        messages += chat.log.render(group, number=len(messages) + 1)
     return Snapshot(tuple(_tree(chat, node, texts) for node in chat.view.nodes), tuple(messages))
 
 
 def _tree(chat: Conversation, node: Node, texts: dict[str, Summary]) -> SummaryNode:
-    first, last = chat.history.message_range(node.first_group, node.end_group)
-    is_rest = not node.children and node.end_group == chat.builder.first_group
+    first, last = chat.log.message_range(node.first_group, node.end_group)
+    is_rest = not node.children and chat.segments is not None and node.end_group == chat.segments.first_group
     children = tuple(_tree(chat, child, texts) for child in node.children)
     return SummaryNode(node.key, node.level, first, last, is_rest, texts.get(node.key), children)

@@ -25,6 +25,7 @@ DEFAULTS = {
     "auto_compact": True,
     "segment_tokens": None,
     "summary_share": "auto",
+    "summary_role": "system",
     "notes_share": 0.1,
     "action_tools": None,
     "prompts": "default",
@@ -34,6 +35,7 @@ DEFAULTS = {
     "wait_seconds": 60,
     "cache": None,
     "persistence": None,
+    "announce": True,
     "recall_tool": False,
 }
 GOOD: dict[str, list[Any]] = {
@@ -46,6 +48,7 @@ GOOD: dict[str, list[Any]] = {
     "safety_margin": [0, 5],
     "segment_tokens": [None, 64],
     "summary_share": [0.01, 1, "auto"],
+    "summary_role": ["user"],
     "notes_share": [0, 0.5],
     "action_tools": [None, {}, {"deploy": "command"}],
     "prompts": ["/a/folder"],
@@ -55,6 +58,7 @@ GOOD: dict[str, list[Any]] = {
     "wait_seconds": [0, 0.5],
     "cache": [None, "memory"],
     "persistence": [None, {"path": "/a/file"}],
+    "announce": [False],
     "recall_tool": [True],
 }
 NAN, INF = float("nan"), float("inf")
@@ -71,6 +75,7 @@ BAD: dict[str, list[Any]] = {
     "auto_compact": [0, "true", None],
     "segment_tokens": [63, 512.0, True],
     "summary_share": [0, 1.1, None, NAN, "0.25"],
+    "summary_role": ["assistant", "", None, True],
     "notes_share": [-0.01, 0.51, None, NAN],
     "action_tools": ["deploy", {"deploy": "run"}, {1: "command"}],
     "prompts": ["", None],
@@ -80,6 +85,7 @@ BAD: dict[str, list[Any]] = {
     "wait_seconds": [-1, INF, NAN, None, "60", True],
     "cache": ["", 5],
     "persistence": ["/a/file", {}, {"path": "x", "other": 1}],
+    "announce": [1, "no", None],
     "recall_tool": [1, "yes", None],
 }
 
@@ -250,11 +256,11 @@ OTHERS: dict[Any, Any] = {
 def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_are_left(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What means the same is in force; one warning names the others, and the page that tells of them."""
+    """What means the same is in force; one warning names the others and the settings that there are."""
     ours: dict[str, Any] = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
     with caplog.at_level(logging.WARNING):
         made = Config.from_mapping({**OTHERS, **ours})
     assert made == Config(**ours)
     [record] = caplog.records
     assert all(str(key) in record.getMessage() for key in OTHERS)
-    assert "docs/migration.md" in record.getMessage()
+    assert record.getMessage().endswith(f"known settings: {', '.join(sorted(SETTINGS))}")

@@ -9,14 +9,14 @@ import pytest
 
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.frames import show_node, show_notes
-from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
-from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
-from context_summarize.core.view import ShownGroups, View
-from context_summarize.core.view_state import ShownNode, ViewState
+from context_summarize.core.render import Rendering, render, results
+from context_summarize.core.segments import Cutting, Segments
+from context_summarize.core.view import ShownNode, View
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -54,14 +54,12 @@ class Scene:
     """A history, its view state, and everything that makes plans and carries them out."""
 
     def __init__(self, rows: list[JsonRow], *, segment_tokens: int = 380, factory: bool = False, **limits: Any) -> None:
-        self.history = History()
-        self.builder = NodeBuilder(self.history, "segment", "merge", None)
-        self.builder.start(segment_tokens, SUMMARY_WORDS, 0)
-        self.groups = ShownGroups(self.history, count, hides_system=factory)
-        self.log = NotesLog(self.builder, None, Readings.fresh({}, ()), "", count)
+        self.log = Log(count)
+        self.segments = Segments(self.log, Cutting("segment", "merge", segment_tokens, SUMMARY_WORDS), 0)
+        self.notes = NotesLog(self.log, Readings.fresh({}, ()), "")
         self.pins: tuple[int, ...] = ()
         self.add(*rows)
-        self.state = ViewState()
+        self.state = View(hides_system=factory)
         self.known: dict[Node, ShownNode] = {}
         """By node, not by key: two segments of equal text share a key."""
         self.system_tokens = 0
@@ -78,30 +76,22 @@ class Scene:
 
     def add(self, *rows: JsonRow) -> None:
         for raw in rows:
-            self.history.add(analyse(normalise(raw)))
-        self.builder.advance()
-        self.groups.advance()
+            self.log.add(analyse(normalise(raw)))
+        self.segments.take_in()
 
     def limits(self, **changes: Any) -> Limits:
         given = {**self.given, **changes}
         room = given.pop("own_budget") - self.system_tokens
         return Limits(**{"system_tokens": self.system_tokens, "view_room": room, "base": room, **given})
 
-    def plan(
-        self,
-        reason: Reason = "threshold",
-        focus: str | None = None,
-        *,
-        easy: bool = False,
-        **changes: Any,
-    ) -> Plan:
-        request = CompactionRequest(reason, focus, known_only=reason == "cold_cache", easy=easy)
+    def plan(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
+        request = CompactionRequest(reason, focus, known_only=reason == "cold_cache")
         return plan(self.planned(**changes), request)
 
     def planned(self, **changes: Any) -> PlanInput:
         return PlanInput(
-            builder=self.builder,
-            groups=self.groups,
+            log=self.log,
+            segments=self.segments,
             view=self.state,
             limits=self.limits(**changes),
             pins=self.pins,
@@ -110,7 +100,7 @@ class Scene:
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
-        return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, count)
+        return show_node(self.log, node, Summary(node.key, node.level, text, 0, 0), frame)
 
     def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
         """Plan until nothing is missing, as a compaction does."""
@@ -122,21 +112,21 @@ class Scene:
         """Make the compaction."""
         plan = self.settled(reason, focus, **changes)
         self.state = self.after(plan)
-        self.builder.go_on_from(self.state.frontier)
-        self.builder.advance()
+        self.segments = self.segments.going_on_from(self.state.frontier)
+        self.segments.take_in()
         return plan
 
-    def after(self, plan: Plan) -> ViewState:
+    def after(self, plan: Plan) -> View:
         shown = [self.known[node] for node in plan.view.nodes]
         view = replace(plan.view, shown=tuple(shown))
-        text = self.log.write(view, self.groups, (), plan.notes_room, ()).text if plan.notes_room else ""
-        return replace(view, notes=show_notes(self.history, text, view.frontier, count) if text else None)
+        text = self.notes.write(view, (), plan.notes_room, ()).text if plan.notes_room else ""
+        return replace(view, notes=show_notes(self.log, text, view.frontier) if text else None)
 
-    def view(self, state: ViewState | None = None) -> View:
-        return View(state or self.state, self.groups)
+    def view(self, state: View | None = None) -> Rendering:
+        return render(self.log, state or self.state)
 
     def ends(self) -> list[int]:
-        return [leaf.end_group for leaf in self.builder.leaves]
+        return [leaf.end_group for leaf in self.segments.leaves]
 
 
 # --- summarising ----------------------------------------------------------------------------------------------------
@@ -207,7 +197,7 @@ def test_where_no_run_is_complete_the_lowest_one_is_joined_and_grows() -> None:
     first = plan.view.nodes[0]
     while first.level > 1:
         first = first.children[0]
-    assert first.children == tuple(scene.builder.leaves[:6])
+    assert first.children == tuple(scene.segments.leaves[:6])
 
 
 def test_summaries_are_merged_where_there_is_nothing_to_summarise() -> None:
@@ -223,14 +213,14 @@ def test_summaries_are_merged_where_there_is_nothing_to_summarise() -> None:
 # --- shortening -----------------------------------------------------------------------------------------------------
 
 
-def results() -> list[JsonRow]:
+def long_results() -> list[JsonRow]:
     return [user(words(20)), *looked_up("a", 600), *looked_up("b", 90), *looked_up("c", 600), *talk(2, 20)]
 
 
 def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit() -> None:
     """Short ones are not, nor anything but a tool result; what is cut is not cut again."""
-    scene = Scene([user(words(700)), *results()], shorten_above=200, keep_recent=4)
-    [size] = {entry.tokens for entry in scene.groups.results(0, 10) if entry.tokens > 200}
+    scene = Scene([user(words(700)), *long_results()], shorten_above=200, keep_recent=4)
+    [size] = {entry.tokens for entry in results(scene.log, 0, 10) if entry.tokens > 200}
     assert not {3, 7} & set(scene.settled(shorten_above=size).view.shortened), "at the limit they are not"
     first = scene.cross()
     assert (first.view.shortened, first.view.nodes) == ({3: 50, 7: 50}, ())
@@ -284,7 +274,7 @@ def test_the_last_level_is_one_line_for_all_summaries() -> None:
     plan = scene.cross("must_fit")
     assert (plan.level, plan.fits, plan.view.is_bare) == (5, True, True)
     rows = scene.view().rows(None)
-    assert plan.tokens_after == scene.view().tokens() == sum(measure(row, count) for row in rows)
+    assert plan.tokens_after == scene.view().tokens == sum(measure(row, count) for row in rows)
     [line] = [row for row in rows if "messages" in row.get("metadata", {})]
     assert line["metadata"]["messages"] == [1, 40]
     assert scene.settled("must_fit", own_budget=4_000).view.is_bare is False
@@ -323,33 +313,16 @@ def scenes() -> list[Any]:
 @pytest.mark.parametrize(("scene", "reason"), scenes())
 def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(scene: Scene, reason: Reason) -> None:
     """`tokens_after` is exact once nothing is missing, and so is `tokens_before`: budgets are kept by them."""
-    assert scene.plan(reason).tokens_before == scene.view().tokens()
+    assert scene.plan(reason).tokens_before == scene.view().tokens
     plan = scene.cross(reason)
     assert plan.view.frontier > 0
     assert plan.view.compactions == 1
-    assert plan.tokens_after == scene.view().tokens()
+    assert plan.tokens_after == scene.view().tokens
     scene.add(*looked_up("more", 300), *talk(2))
-    assert scene.plan(reason).tokens_before == scene.view().tokens()
+    assert scene.plan(reason).tokens_before == scene.view().tokens
 
 
-# --- made of what is ready ------------------------------------------------------------------------------------------
-
-
-def ready_scene(ready: int, **limits: Any) -> Scene:
-    """A view of 3,200 tokens above its threshold, of whose next compaction so many of seven summaries are there."""
-    scene = Scene(talk(16), **limits)
-    scene.known.update((node, scene.show(node)) for node in scene.plan().missing[:ready])
-    return scene
-
-
-def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> None:
-    """Its summaries are under way already; the whole goes down to the target."""
-    scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
-    whole, easy = scene.plan(), scene.plan(easy=True)
-    assert plan(scene.planned(), CompactionRequest()) == whole
-    assert easy.view.nodes == whole.view.nodes[: len(easy.view.nodes)] != whole.view.nodes
-    assert easy.reached
-    assert easy.tokens_after > scene.limits().target_room
+# --- made ahead -----------------------------------------------------------------------------------------------------
 
 
 def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.node_builder import derive_segment_tokens, derive_summary_tokens, next_cut
 from context_summarize.core.nodes import Node, merge_node, segment_key
+from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens, next_cut
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row

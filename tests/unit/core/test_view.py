@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from context_summarize.core.frames import show_node
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view import ShownGroups, View
-from context_summarize.core.view_state import ShownNode, ViewState
+from context_summarize.core.render import Rendering, render
+from context_summarize.core.view import ShownNode, View
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -27,19 +27,19 @@ def system(text: str) -> JsonRow:
     return {"role": "system", "content": text}
 
 
-def history_of(rows: list[JsonRow]) -> History:
-    history = History()
+def history_of(rows: list[JsonRow]) -> Log:
+    history = Log(count)
     for raw in rows:
         history.add(analyse(normalise(raw)))
     return history
 
 
-def shown(history: History, first: int, end: int, *, text: str = "Goal: done.") -> ShownNode:
+def shown(history: Log, first: int, end: int, *, text: str = "Goal: done.") -> ShownNode:
     node = Node(f"key{first}", 0, first, end, 100, 512)
-    return show_node(history, node, Summary("k", 0, text, 3, 99), FRAME, count)
+    return show_node(history, node, Summary("k", 0, text, 3, 99), FRAME)
 
 
-def summarised(history: History, *ends: int, **changes: Any) -> ViewState:
+def summarised(history: Log, *ends: int, **changes: Any) -> View:
     """A state with a node for each run of rendered groups that ends at one of these."""
     items = tuple(
         shown(history, first, end, text=f"part {end}") for first, end in zip((0, *ends[:-1]), ends, strict=True)
@@ -52,11 +52,11 @@ def summarised(history: History, *ends: int, **changes: Any) -> ViewState:
         "rows_at_compaction": len(history),
         "compactions": 1,
     }
-    return ViewState(**{**given, **changes})
+    return View(**{**given, **changes})
 
 
-def view(history: History, state: ViewState | None = None, *, factory: bool = False) -> View:
-    return View(state or ViewState(), ShownGroups(history, count, hides_system=factory))
+def view(history: Log, state: View | None = None) -> Rendering:
+    return render(history, state or View())
 
 
 def said(rows: list[JsonRow]) -> list[str]:
@@ -113,11 +113,10 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
     marked = {"openai:response_id": "r1", "openai:status": "completed"}
     rows = [user("a"), assistant("b"), user("c"), {**assistant("d"), "metadata": dict(marked)}, user("e")]
     history = history_of(rows)
-    groups = ShownGroups(history, count)
-    assert View(ViewState(), groups).rows(None)[3]["metadata"] == marked, "before the first compaction"
-    built = View(summarised(history, 2), groups)
+    assert view(history).rows(None)[3]["metadata"] == marked, "before the first compaction"
+    state = summarised(history, 2)
     history.add(analyse(normalise({**assistant("f"), "metadata": dict(marked)})))
-    seen = {row["content"]: row.get("metadata") for row in built.rows(None)}
+    seen = {row["content"]: row.get("metadata") for row in view(history, state).rows(None)}
     assert seen["d"] == {"openai:status": "completed"}
     assert seen["f"] == marked
     assert history.rows[3].raw["metadata"] == marked
@@ -126,11 +125,10 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
 def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one() -> None:
     """A thread that looks at a compaction has found the group, and the host adds a result before it is shown."""
     history = history_of([user("go"), calls(("a", "x", {}), ("b", "x", {}))])
-    groups = ShownGroups(history, count)
     [earlier] = history.open_groups
     history.add(analyse(normalise(result("a", "found"))))
-    assert len(groups.shown(earlier)) == 1
-    assert "found" in str(View(ViewState(), groups).rows(None))
+    assert len(history.entries(earlier)) == 1
+    assert "found" in str(view(history).rows(None))
 
 
 def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
@@ -138,6 +136,6 @@ def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
     history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
     built = view(history)
     assert said(built.rows(None)) == ["a", "call x y", "-> x"]
-    assert (len(built), built.open_rows) == (3, 2)
+    assert (len(built.entries), len(built.open)) == (3, 2)
     history.add(analyse(normalise(result("y"))))
-    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
+    assert said(view(history).rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize.core.history import History
+from context_summarize.core.log import Log
 from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -35,26 +35,26 @@ FILLER = [user(f"We talked about weather number {number} at some length.") for n
 LONG = " ".join(f"Sentence number {number} of a long text says nothing that matters." for number in range(200))
 
 
-def history_of(rows: list[JsonRow]) -> History:
-    history = History(recall=True)
+def history_of(rows: list[JsonRow]) -> Log:
+    history = Log(COUNT, recall=True)
     add(history, rows)
     return history
 
 
-def add(history: History, rows: list[JsonRow]) -> None:
+def add(history: Log, rows: list[JsonRow]) -> None:
     for raw in rows:
         history.add(analyse(normalise(raw)))
 
 
 async def ask(
-    rows: list[JsonRow] | History,
+    rows: list[JsonRow] | Log,
     limit: int = 4_000,
     *,
     service: RecallService | None = None,
     summarised: int = 0,
     **query: Any,
 ) -> RecallAnswer:
-    history = rows if isinstance(rows, History) else history_of(rows)
+    history = rows if isinstance(rows, Log) else history_of(rows)
     used = service or RecallService(COUNT)
     try:
         return await used.answer(history, summarised, RecallQuery(**query), limit)
@@ -63,7 +63,7 @@ async def ask(
             await used.close()
 
 
-async def refusal(rows: list[JsonRow] | History, limit: int = 4_000, **query: Any) -> str:
+async def refusal(rows: list[JsonRow] | Log, limit: int = 4_000, **query: Any) -> str:
     with pytest.raises(RecallError) as caught:
         await ask(rows, limit, **query)
     return str(caught.value)
@@ -75,7 +75,7 @@ def body(answer: RecallAnswer) -> str:
     return str(found)
 
 
-async def all_answers(history: History, limit: int, messages: str) -> list[RecallAnswer]:
+async def all_answers(history: Log, limit: int, messages: str) -> list[RecallAnswer]:
     """The answer, and those that follow the ranges that each one names."""
     answers = [await ask(history, limit, messages=messages)]
     while answers[-1].rest is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import CompactionRequest, Plan
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.view import View
 from context_summarize.session.decide import Case, Step, decide
 
 LIMITS = Limits(
@@ -32,17 +32,16 @@ def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int
     nodes = tuple(Node(f"key {at}", 0, at, at + 1, 50) for at in range(missing))
     after = before - freed
     return Plan(
-        reason=ask.reason, view=ViewState(), notes_room=0, tokens_before=before, tokens_after=after, missing=nodes,
+        reason=ask.reason, view=View(), notes_room=0, tokens_before=before, tokens_after=after, missing=nodes,
         segments=1, merged=0, level=1, fits=after <= LIMITS.view_room, reached=True,
     )  # fmt: skip
 
 
 def decided(case: dict[str, Any], whole: dict[str, int], **others: dict[str, int]) -> Step:
-    """The step where the plans of the whole, of what is ready and of an easy compaction are these."""
+    """The step where the plans of the whole and of what is ready are these."""
 
     def make(ask: CompactionRequest) -> Plan:
-        kind = "ready" if ask.known_only else "easy" if ask.easy else "whole"
-        return plan(ask, **{"whole": whole, **others}.get(kind, whole))
+        return plan(ask, **{"whole": whole, **others}.get("ready" if ask.known_only else "whole", whole))
 
     return decide(Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case}), LIMITS, make)[0]
 

@@ -11,9 +11,9 @@ from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize.config import Config
-from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.segments import Cutting, Segments, source
 from context_summarize.events import FAILURE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -53,29 +53,26 @@ class Scene:
         )
         self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
         self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: self.cancelled)
-        self.history = History()
+        self.log = Log(count)
         for raw in tool_session(24, size=300):
-            self.history.add(analyse(normalise(raw)))
-        self.builder = NodeBuilder(self.history, PROMPTS.segment.hash, PROMPTS.merge.hash, None)
-        self.builder.start(512, 100, 0)
-        self.builder.advance()
-        self.leaves = self.builder.leaves
-        self.merged = self.builder.merge(self.leaves[:3])
+            self.log.add(analyse(normalise(raw)))
+        self.segments = Segments(self.log, Cutting(PROMPTS.segment.hash, PROMPTS.merge.hash, 512, 100), 0)
+        self.segments.take_in()
+        self.leaves = self.segments.leaves
+        self.merged = self.segments.merge(self.leaves[:3])
 
     async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
-        await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds, self.tasks.stop), 30)
-        return [node for node in nodes if not self.tasks.is_known(node)]
+        await asyncio.wait_for(self.tasks.get(nodes, self.log, self.target, seconds, self.tasks.stop), 30)
+        return [node for node in nodes if self.tasks.known(node) is None]
 
     async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
         self.tasks.begin()
         assert await self.get(node) == []
-        shown = self.tasks.shown(node, self.history)
+        shown = self.tasks.shown(node, self.log)
         assert shown is not None
-        assert self.tasks.is_known(node)
-        assert self.tasks.size_of(node, self.history) == shown.tokens
-        assert self.tasks.text(node) == shown.summary
+        assert self.tasks.known(node) == shown.summary
         return shown.summary
 
     async def stored(self, *nodes: Node) -> list[Node]:
@@ -89,15 +86,14 @@ class Scene:
         return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
-def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+def noted(read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
     """Note whose rows are read."""
-    source = builder.source
 
-    def source_of(node: Node) -> Any:
+    def source_of(log: Log, node: Node) -> Any:
         read.append(node)
-        return source(node)
+        return source(log, node)
 
-    monkeypatch.setattr(builder, "source", source_of)
+    monkeypatch.setattr("context_summarize.summaries.request.source", source_of)
 
 
 async def settle() -> None:
@@ -110,7 +106,7 @@ class TestOneSummary:
         """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
         gate, read = asyncio.Event(), list[Node]()
         scene = Scene(gate=gate, max_concurrency=1)
-        noted(scene.builder, read, monkeypatch)
+        noted(read, monkeypatch)
         asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
         await settle()
         assert (scene.provider.calls, read) == (1, scene.leaves[:1])
@@ -144,7 +140,7 @@ class TestMerge:
 
         scene = Scene(*[fails_on_the_first] * 4)
         await scene.get(*scene.leaves[1:3])
-        top = scene.builder.merge([scene.merged, scene.leaves[3]])
+        top = scene.segments.merge([scene.merged, scene.leaves[3]])
         made = await scene.text(top)
         assert made.fallback
         assert FALLBACK_LINE in made.text
@@ -162,7 +158,7 @@ class TestFallbacks:
         for asked in (2, 4, 6, 6):
             assert (await scene.text(leaf)).fallback
             assert scene.provider.calls == asked
-            scene.tasks.compacted([])
+            scene.tasks.compacted([], scene.log)
         assert MAX_REFUSALS == 3
         assert (await scene.text(scene.leaves[1])).text == ANSWER
         scene.tasks.forget_refusals()
@@ -221,7 +217,7 @@ class TestWaiting:
         await scene.tasks.settled([node.key])
         scene.clock.time += 60
         assert await scene.get(node, seconds=3_600.0) == []
-        assert scene.tasks.is_known(node)
+        assert scene.tasks.known(node)
         assert scene.provider.calls == 2
 
 
@@ -231,12 +227,12 @@ class TestLife:
         scene = Scene()
         kept, gone = scene.leaves[:2]
         await scene.get(kept, gone)
-        shown = [row for node in (kept, gone) if (row := scene.tasks.shown(node, scene.history))]
-        scene.tasks.compacted(shown[:1])
-        assert (scene.tasks.is_known(kept), scene.tasks.is_known(gone)) == (True, False)
-        assert scene.tasks.shown(kept, scene.history) is shown[0]
+        shown = [row for node in (kept, gone) if (row := scene.tasks.shown(node, scene.log))]
+        scene.tasks.compacted(shown[:1], scene.log)
+        assert (bool(scene.tasks.known(kept)), scene.tasks.known(gone)) == (True, None)
+        assert scene.tasks.shown(kept, scene.log) is shown[0]
         await scene.get(gone)
-        assert scene.tasks.shown(gone, scene.history) is not shown[1]
+        assert scene.tasks.shown(gone, scene.log) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
 
@@ -246,13 +242,13 @@ class TestLife:
         scene = Scene(gate=gate)
         late, placed = scene.leaves[:2]
         assert await scene.get(late, seconds=0.0) == [late]
-        await scene.tasks.place([placed], scene.builder)
-        scene.tasks.forget_history(scene.builder.history)
-        assert not scene.tasks.is_known(placed)
+        await scene.tasks.place([placed], scene.log)
+        scene.tasks.begin_anew()
+        assert not scene.tasks.known(placed)
         gate.set()
         assert await scene.get(late, seconds=3_600.0) == []
-        scene.tasks.forget_history(scene.builder.history)
-        assert scene.tasks.is_known(late)
-        assert scene.tasks.shown(late, scene.history) is not None
+        scene.tasks.begin_anew()
+        assert scene.tasks.known(late)
+        assert scene.tasks.shown(late, scene.log) is not None
         assert await scene.get(late) == []
         assert scene.provider.calls == 1

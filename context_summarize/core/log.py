@@ -1,0 +1,286 @@
+"""The log: every row of a conversation in order, and what follows from the rows alone. It only grows."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from context_summarize.background import LONG
+from context_summarize.core.entries import Entry, group_entries
+from context_summarize.core.groups import Group, Grouper, group_hash, render_group
+from context_summarize.core.nodes import Place
+from context_summarize.core.view import ShownNode
+from context_summarize.messages.reading import rough_size
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
+from context_summarize.redaction import Redact
+from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.rows import RenderedRow
+
+_HASH_BYTES = 32
+
+
+class Log:
+    """Rows as they came, and what follows from them alone.
+
+    Groups are numbered twice: by position among all closed groups, and, where "rendered group" is said, among those
+    that the summariser is shown. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
+
+    Sizes, entries and hashes are computed when they are first asked for, and kept. A thread may ask for them ahead:
+    whoever computes the same one meanwhile gets the same value.
+
+    Args:
+        count: tokens of a text.
+        redact: takes secrets out of what is rendered; None = leaves them in.
+        recall: summaries and shortened rows say how the model asks for the originals.
+        summary_role: of the rows that represent what is summarised.
+    """
+
+    def __init__(
+        self, count: Count, redact: Redact | None = None, *, recall: bool = False, summary_role: str = "system"
+    ) -> None:
+        self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
+        self.rows: list[Row] = []
+        self.first_user: JsonRow | None = None
+        """The first user message."""
+        self.tokens = array("q")
+        """Tokens per row; -1 while not counted."""
+        self.groups: list[Group] = []
+        self.open_groups: list[Group] = []
+        """The run of open calls at the end, as one group, or nothing."""
+        self.rendered: array[int] = array("q")
+        """Position in `groups` of each rendered group."""
+        self.rendered_rows: array[int] = array("q")
+        """Rendered rows before each rendered group."""
+        self.users: array[int] = array("q")
+        """Rendered groups that are user messages."""
+        self.pins: array[int] = array("q")
+        """Position in `groups` of each group that stays verbatim beside its summary; of equal system rows the first."""
+        self.shortened: dict[tuple[int, int], Entry] = {}
+        """Rows as views show them shortened, by row and tokens kept of it."""
+        self.node_rows: dict[Place, ShownNode] = {}
+        """Rows of nodes by their places: segments of equal text share a key, but not a row."""
+        self._entries: dict[int, tuple[Entry, ...]] = {}
+        """Of closed groups, by the row at which the group starts."""
+        self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
+        """Of the open group that was shown last: each row makes another one."""
+        self._system_texts: set[str] = set()
+        self._rendered_total = 0
+        self._grouper = Grouper()
+        self._hashes = bytearray()
+        """The hashes of the rendered groups, one after the other: hosts save these rows, so that records find them."""
+        self._hashed = 0
+        """How many of them are computed; the others are zeros."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, row: Row, tokens: int = -1) -> list[Group]:
+        """Append one analysed row; returns the groups that it closes. `tokens` -1 leaves the counting for later."""
+        index = len(self.rows)
+        self.rows.append(row)
+        if row.user and self.first_user is None:
+            self.first_user = row.raw
+        self.tokens.append(tokens)
+        closed = self._grouper.feed(index, row)
+        for group in closed:
+            self._close(group)
+        self.open_groups = self._grouper.open_groups()
+        return closed
+
+    def _is_repeated(self, row: Row) -> bool:
+        """True for a system row whose equal came before it: hosts may add their prompt again and again."""
+        if row.role not in SYSTEM_ROLES:
+            return False
+        text = compact_json([row.role, row.raw.get("content")])
+        is_repeated = text in self._system_texts
+        self._system_texts.add(text)
+        return is_repeated
+
+    def _close(self, group: Group) -> None:
+        position = len(self.groups)
+        repeated = [self._is_repeated(row) for row in self.rows[group.start : group.end] if row.pinned]
+        self.groups.append(group)  # before its numbers, because a thread may be reading them
+        if not all(repeated):
+            self.pins.append(position)
+        if group.rendered:
+            self.rendered_rows.append(self._rendered_total)
+            self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
+            self._hashes += bytes(_HASH_BYTES)
+            self.rendered.append(position)
+            if group.user:
+                self.users.append(len(self.rendered) - 1)
+
+    def opens_with_user(self) -> bool:
+        """Returns True if the first row that is neither system nor developer is a user message."""
+        return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
+
+    # Where rows and groups are.
+
+    @property
+    def rows_of_newest_group(self) -> int:
+        """How many rows its newest group has."""
+        groups = self.open_groups or self.groups[-1:]
+        return len(self) - groups[0].start if groups else 0
+
+    def rendered_group(self, ordinal: int) -> Group:
+        """Returns the rendered group of this number."""
+        return self.groups[self.rendered[ordinal]]
+
+    def group_position(self, row: int) -> int:
+        """Returns the position of the first closed group that starts at or after this row."""
+        return bisect_right(self.groups, row - 1, key=lambda group: group.start)
+
+    def from_row(self, row: int) -> list[Group]:
+        """Returns all groups that start at or after this row, the open one included."""
+        return [*self.groups[self.group_position(row) :], *self.open_groups]
+
+    def row_of(self, ordinal: int) -> int:
+        """Returns the row at which this rendered group starts; after the last, the open one's, or the end."""
+        if ordinal < len(self.rendered):
+            return self.rendered_group(ordinal).start
+        return self.open_groups[0].start if self.open_groups else len(self.rows)
+
+    def row_after(self, ordinal: int, keep_from: int) -> int:
+        """Returns the row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
+
+        Rows that are not rendered and follow the last summarised one are dropped with it, as far as `keep_from` allows.
+        """
+        if ordinal == 0:
+            return 0
+        return max(self.rendered_group(ordinal - 1).end, min(self.row_of(ordinal), keep_from))
+
+    def summarisable(self, keep_recent: int) -> int:
+        """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
+        most = len(self.rendered) - (not self.open_groups)
+        bound = len(self.rows) - keep_recent
+        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
+
+    # Numbers of messages: rendered rows, counted from 1.
+
+    def closed_rows(self) -> int:
+        """Returns how many rendered rows closed groups have."""
+        return self._rendered_total
+
+    def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
+        """Returns the (first, last) message of a run of rendered groups."""
+        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self._rendered_total
+        return self.rendered_rows[first_group] + 1, last
+
+    def group_of_message(self, number: int) -> int | None:
+        """Returns the rendered group that holds this message; None outside of closed groups."""
+        if not 1 <= number <= self._rendered_total:
+            return None
+        return bisect_right(self.rendered_rows, number - 1) - 1
+
+    def number_of(self, row: int) -> int | None:
+        """Returns the number of a rendered row; None for one that is not rendered."""
+        if not self.rows[row].rendered:
+            return None
+        if self.open_groups and row >= self.open_groups[0].start:
+            before, start = self._rendered_total, self.open_groups[0].start
+        else:
+            ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
+            before, start = self.rendered_rows[ordinal], self.rendered_group(ordinal).start
+        return before + sum(self.rows[at].rendered for at in range(start, row + 1))
+
+    # What rows are as text: their sizes, entries, renderings and hashes.
+
+    def characters_from(self, row: int, *, uncounted: bool = False) -> int:
+        """Returns about how many characters rows have from this one on, as far as it matters whether they are many.
+
+        Args:
+            uncounted: of those rows alone whose tokens are not known.
+        """
+        raws = (self.rows[at].raw for at in range(row, len(self.rows)) if not uncounted or self.tokens[at] < 0)
+        total = 0
+        for total in accumulate(rough_size([raw.get("content"), raw.get("tool_calls")]) for raw in raws):
+            if total > LONG:
+                break
+        return total
+
+    def count_row(self, index: int) -> int:
+        """Returns the tokens of a row."""
+        if self.tokens[index] < 0:
+            self.tokens[index] = measure(self.rows[index].raw, self.count)
+        return self.tokens[index]
+
+    def entries(self, group: Group) -> tuple[Entry, ...]:
+        """Returns the rows of a group as views show them whole."""
+        if not group.open:
+            found = self._entries.get(group.start)
+            if found is None:
+                found = self._entries[group.start] = self._made_entries(group)
+            return found
+        found_open = self._open_entries  # a thread may be at an earlier one
+        if found_open is None or found_open[0] is not group:
+            found_open = self._open_entries = (group, self._made_entries(group))
+        return found_open[1]
+
+    def _made_entries(self, group: Group) -> tuple[Entry, ...]:
+        return group_entries(self.rows, group, self.count_row, self.count)
+
+    def take_in(self, index: int, closed: Sequence[Group]) -> None:
+        """Count a row, and make the entries of the groups that it has closed."""
+        self.count_row(index)
+        for group in closed:
+            self.entries(group)
+
+    def make_entries_from(self, row: int) -> None:
+        """Count all rows from this one on, and make the entries of their groups."""
+        for index in range(row, len(self.rows)):
+            self.count_row(index)
+        for group in self.from_row(row):
+            self.entries(group)
+
+    def forget_entries_before(self, row: int) -> None:
+        """Let go of the entries of rows before this one."""
+        entries, shortened = self._entries.copy(), self.shortened.copy()  # a thread may be adding to them
+        self._entries = {start: found for start, found in entries.items() if start >= row}
+        self.shortened = {at: entry for at, entry in shortened.items() if at[0] >= row}
+
+    def render(
+        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redacted: bool = False
+    ) -> list[RenderedRow]:
+        """Returns the rendered rows of a group, numbered from `number`; see `render_group`."""
+        rows, redact, first = self.rows, self.redact if redacted else None, self.first_user
+        return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
+
+    def hash_groups(self, end: int) -> None:
+        """Compute the hashes of the rendered groups before `end`."""
+        for ordinal in range(self._hashed, end):
+            digest = group_hash(self.render(self.rendered_group(ordinal)))
+            self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
+        self._hashed = max(self._hashed, end)
+
+    def _hash_of(self, ordinal: int) -> bytes:
+        self.hash_groups(ordinal + 1)
+        return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
+
+    def hash_of(self, ordinal: int) -> str:
+        """Returns the hash of one rendered group."""
+        return self._hash_of(ordinal).hex()
+
+    def hash_of_row(self, row: int) -> str:
+        """Returns the hash of one rendered row, whose group may still be open."""
+        return group_hash(self.render(Group(row, row + 1, True, False))).hex()
+
+    def find_group(self, number: int, hash_: str) -> int | None:
+        """Returns the rendered group of this hash, the nearest to this number; None without one."""
+        same = (at for at in range(len(self.rendered)) if self.hash_of(at) == hash_)
+        return min(same, key=lambda at: abs(at - number), default=None)
+
+    def running_hash(self, seed: str, until: int) -> str:
+        """Returns the running hash after the rendered groups [0, until), uncut and unredacted."""
+        self.hash_groups(until)
+        return hashlib.sha256(seed.encode() + self._hashes[: until * _HASH_BYTES]).hexdigest()
+
+    def running_hashes(self, seed: str, until: int) -> list[str]:
+        """Returns the running hash after each of the rendered groups [0, until)."""
+        running, found = hashlib.sha256(seed.encode()), []
+        for ordinal in range(until):
+            running.update(self._hash_of(ordinal))
+            found.append(running.copy().hexdigest())
+        return found

@@ -1,0 +1,116 @@
+"""The record of a view, as JSON data. It numbers rows as hosts save them, so that it holds in what they restore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Node
+from context_summarize.core.view import ShownNotes, View
+from context_summarize.messages.rows import JsonRow
+
+_MOST_LEVELS = 64
+"""Of a recorded tree; each level joins nodes of the level below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a session goes on with: a view, and the segment sizes in force."""
+
+    view: View
+    """Read from a record, it lacks what is made of texts: the rows of its nodes and that of its notes."""
+    sizes: tuple[int, int]
+    cut: Mapping[int, str] = field(default_factory=dict)
+    """What is shown of those summaries, by the place of their nodes, that are not shown whole."""
+
+
+def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:
+    """Returns the record of a view. It knows rows by number, counted over those that hosts save."""
+    return {
+        "nodes": [_node_data(node) for node in view.nodes],
+        "is_bare": view.is_bare,
+        "frontier": view.frontier,
+        "shortened": _shortened_data(view, log),
+        "newest_user": view.newest_user,
+        "pinned": list(view.pinned),
+        "rows": sum(row.rendered for row in log.rows[: view.rows_at_compaction]),
+        "notes": view.notes.text if view.notes else "",
+        "places": [list(place) for place in view.places],
+        "told": list(view.told),
+        "cut": [[at, item.text] for at, item in enumerate(view.shown) if item.text != item.summary.text],
+        "compactions": view.compactions,
+        "sizes": list(sizes),
+    }
+
+
+def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
+    """Returns what was recorded, in this log; None for a record of another one, or for data of another form.
+
+    A view of a history that went on further is taken up only if it leaves `keep_recent` rows of this one verbatim.
+    """
+    try:
+        frontier, nodes, rows = data["frontier"], tuple(map(_node, data["nodes"])), data["rows"]
+        saved = [at for at, row in enumerate(log.rows) if row.rendered]
+        is_rewound = rows > len(saved)
+        if not _cover(nodes, frontier) or frontier > log.summarisable(keep_recent if is_rewound else 0):
+            return None
+        text, newest = str(data["notes"]), data["newest_user"]
+        view = View(
+            nodes=nodes,
+            is_bare=data["is_bare"],
+            frontier=frontier,
+            frontier_row=log.row_after(frontier, len(log) - keep_recent),
+            shortened={
+                row: keep
+                for number, keep, *hashes in data["shortened"]
+                for row in saved[number - 1 : number]
+                if hashes in ([], [log.hash_of_row(row)])
+            },
+            newest_user=None if newest is None else int(newest),
+            pinned=tuple(map(int, data["pinned"])),
+            rows_at_compaction=saved[rows] if rows < len(saved) else len(log),
+            notes=ShownNotes(text, {}, 0) if text else None,
+            places=tuple((int(number), int(at)) for number, at in data["places"]),
+            told=tuple(map(str, data["told"])),
+            compactions=int(data["compactions"]),
+        )
+        segment_tokens, summary_tokens = data["sizes"]
+        cut = {int(at): str(text) for at, text in data["cut"]}
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return None
+    return Recorded(view, (segment_tokens, summary_tokens), cut)
+
+
+def _shortened_data(view: View, log: Log) -> list[list[Any]]:
+    """Returns shortened rows by number; those of an open group by their hash as well: the record's hash lacks them."""
+    found, closed = list[list[Any]](), log.closed_rows()
+    for row, keep in sorted(view.shortened.items()):
+        if (number := log.number_of(row)) is not None:
+            found.append([number, keep, log.hash_of_row(row)] if number > closed else [number, keep])
+    return found
+
+
+def _node_data(node: Node) -> list[Any]:
+    below = [_node_data(child) for child in node.children]
+    groups, sizes = (node.first_group, node.end_group), (node.summary_tokens, node.segment_tokens)
+    return [node.key, node.level, *groups, *sizes, below, node.focus]
+
+
+def _node(data: Any, above: int = _MOST_LEVELS) -> Node:
+    key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus = data
+    if type(level) is not int or not 0 <= level < above:
+        raise ValueError(f"a node below level {above} has level {level!r}")
+    below = tuple(_node(child, level) for child in below)
+    return Node(key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus)
+
+
+def _cover(nodes: Iterable[Node], frontier: int) -> bool:
+    """Returns True if these nodes tile what lies before the frontier."""
+    at = 0
+    for node in nodes:
+        if node.first_group != at or node.end_group <= at:
+            return False
+        at = node.end_group
+    return at == frontier

@@ -1,0 +1,157 @@
+"""The rows of a request: a log as a view shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
+from context_summarize.core.frames import no_summary, opening_row, row_hint
+from context_summarize.core.groups import Group
+from context_summarize.core.log import Log
+from context_summarize.core.view import View
+from context_summarize.messages.reading import is_hook, is_instruction
+from context_summarize.messages.rows import JsonRow, copy_json
+from context_summarize.messages.view_rows import continues, without_continuation
+from context_summarize.tokens.measure import measure
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """The rows of a view, in three parts. They are shared: only to be read."""
+
+    head: Sequence[Entry]
+    """What represents the summarised part: nodes, the pins beside them, the notes."""
+    verbatim: Sequence[Entry]
+    open: Sequence[Entry]
+    """The calls at the end that may still get results, and those that they have."""
+    left: int
+    """Tokens of it that the last compaction has left."""
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All of its rows."""
+        return [*self.head, *self.verbatim, *self.open]
+
+    @property
+    def tokens(self) -> int:
+        """Its size, system prompt aside."""
+        return sum(entry.tokens for entry in self.entries)
+
+    @property
+    def system_tokens(self) -> int:
+        """Tokens of its system rows: providers send them apart."""
+        return sum(entry.tokens for entry in (*self.head, *self.verbatim) if entry.row["role"] == "system")
+
+    def rows(self, system_prompt: str | None) -> list[JsonRow]:
+        """Returns copies of the rows, system prompt first."""
+        head = [{"role": "system", "content": system_prompt, "metadata": {}}] if system_prompt else []
+        return [*head, *(copy_json(entry.row) for entry in self.entries)]
+
+    def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
+        """Returns the largest rows, as events name them: position in the request, role, tokens."""
+        head = [{"row": 0, "role": "system", "tokens": system_tokens}] if system_tokens else []
+        found = [
+            {"row": at, "role": entry.row["role"], "tokens": entry.tokens}
+            for at, entry in enumerate(self.entries, start=len(head))
+        ]
+        return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]
+
+
+def render(log: Log, view: View) -> Rendering:
+    """Returns the rows of a request with this view."""
+    head = tuple(_head(log, view))
+    verbatim, left = list[Entry](), sum(entry.tokens for entry in head)
+    for group in log.groups[log.group_position(view.frontier_row) :]:
+        entries = shown(log, group, view)
+        verbatim += entries
+        if group.start < view.rows_at_compaction:
+            left += sum(entry.tokens for entry in entries)
+    return Rendering(head, verbatim, [entry for group in log.open_groups for entry in shown(log, group, view)], left)
+
+
+def _head(log: Log, view: View) -> Iterator[Entry]:
+    """Yields nodes in order, each with the pins of its range before it; the notes last, so that all else stays."""
+    beside = pins(log, view)
+    if view.compactions and not log.opens_with_user():
+        yield _own(log, opening_row())
+    if view.is_bare:
+        for group in beside:
+            yield from shown(log, group, view)
+        yield _own(log, no_summary(log, view.frontier))
+        return
+    for item in view.shown:
+        end = log.rendered_group(item.node.end_group - 1).end
+        while beside and beside[0].start < end:
+            yield from shown(log, beside.pop(0), view)
+        yield Entry(None, item.row, item.tokens)
+    for group in beside:
+        yield from shown(log, group, view)
+    if view.notes is not None:
+        yield Entry(None, view.notes.row, view.notes.tokens)
+
+
+def _own(log: Log, row: JsonRow) -> Entry:
+    return Entry(None, row, measure(row, log.count))
+
+
+def pins(log: Log, view: View) -> list[Group]:
+    """Returns the groups before the frontier that are verbatim as well, in order.
+
+    They are those of pinned rows, the first and the newest user message, and those that the user has pinned.
+    """
+    found = dict[int, Group]()
+    for group in map(log.groups.__getitem__, log.pins):
+        if group.start >= view.frontier_row:
+            break
+        if any(log.rows[at].pinned and not _is_hidden(log, at, view) for at in range(group.start, group.end)):
+            found[group.start] = group
+    for ordinal in (*log.users[:1], view.newest_user, *view.pinned):
+        if ordinal is not None and ordinal < view.frontier:
+            group = log.rendered_group(ordinal)
+            found[group.start] = group
+    return [found[start] for start in sorted(found)]
+
+
+def shown(log: Log, group: Group, view: View) -> Sequence[Entry]:
+    """Returns the rows of a group in a view: some shortened, those before a compaction without continuation ids."""
+    entries: Sequence[Entry] = log.entries(group)
+    if view.hides_system:
+        entries = [entry for entry in entries if entry.origin is None or not _is_hidden(log, entry.origin, view)]
+    if view.shortened:
+        entries = [short(log, entry, view) for entry in entries]
+    if group.start >= view.rows_at_compaction or not any(continues(entry.row) for entry in entries):
+        return entries
+    return [entry._replace(row=without_continuation(entry.row)) for entry in entries]
+
+
+def _is_hidden(log: Log, index: int, view: View) -> bool:
+    """True for a system row that the host's own prompt replaces."""
+    row = log.rows[index]
+    return view.hides_system and row.role == "system" and not (is_hook(row.raw) or is_instruction(row.raw))
+
+
+def short(log: Log, entry: Entry, view: View) -> Entry:
+    """Returns a row as long as the view shows it."""
+    keep = None if entry.origin is None else view.shortened.get(entry.origin)
+    if entry.origin is None or keep is None or entry.tokens <= keep:
+        return entry
+    found = log.shortened.get((entry.origin, keep))
+    if found is None:
+        hint = row_hint(log.number_of(entry.origin)) if log.recall else ""
+        row, tokens = shortened_row(entry.row, entry.tokens, keep, log.count, hint)
+        found = log.shortened[entry.origin, keep] = Entry(entry.origin, row, tokens)
+    return found
+
+
+def results(log: Log, first: int, end: int) -> Iterator[Entry]:
+    """Yields the results in history rows [first, end) that may be shortened."""
+    for group in log.from_row(first):
+        if group.start >= end:
+            break
+        for entry in log.entries(group):
+            if entry.origin is not None and entry.origin < end and entry.tokens > HARD_FLOOR:
+                row = log.rows[entry.origin]
+                if row.result_ids and not row.pinned:
+                    yield entry

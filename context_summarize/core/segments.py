@@ -1,0 +1,170 @@
+"""Cuts a log into segments, and makes nodes: the addresses of segments and of merges."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from context_summarize.background import in_thread
+from context_summarize.core.groups import cut_length
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Node, merge_node, segment_key
+from context_summarize.transcript.rows import RenderedRow
+
+_LEAST = 512
+"""Segments of this length are cut in the smallest windows too."""
+
+
+def derive_segment_tokens(budget: int) -> int:
+    """Returns the power of two nearest (in log2, ties down) to budget / 8, within 512…16,384."""
+    exponent = math.log2(max(budget, 1) / 8)
+    nearest = math.ceil(exponent - 0.5)
+    return int(min(16_384, max(_LEAST, 2**nearest)))
+
+
+def derive_summary_tokens(segment_tokens: int) -> int:
+    """Returns a sixteenth of a segment, within 64…1,600 tokens; at most half of the segment."""
+    return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
+
+
+def is_too_long(segment_tokens: int, budget: int) -> bool:
+    """Returns True for segments that are too long for a window which has become smaller."""
+    return segment_tokens > max(_LEAST, budget / 4)
+
+
+def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:
+    """Returns how many of these groups make the next segment; None while it is not closed. Later ones change nothing.
+
+    A segment ends at the first group boundary at or past `segment_tokens`, or at the first user turn within the next
+    quarter of that length; it is closed only once that turn, or the whole quarter, has come.
+
+    Args:
+        groups: of each rendered group its `cut_length` in bytes, and whether it is a user message.
+    """
+    size, total, cut, cut_total = segment_tokens * 4, 0, None, 0
+    for at, (length, user) in enumerate(groups):
+        if cut is not None and user:
+            return at
+        total += length
+        if cut is not None and total - cut_total >= size // 4:
+            return cut
+        if cut is None and total >= size:
+            cut, cut_total = at + 1, total
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How segments are cut and named."""
+
+    segment_hash: str
+    merge_hash: str
+    """Hashes of the templates, which are part of every key."""
+    segment_tokens: int = 0
+    summary_tokens: int = 0
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """(segment_tokens, summary_tokens)"""
+        return self.segment_tokens, self.summary_tokens
+
+
+class Segments:
+    """The segments of one log as nodes, from one rendered group on. They grow at their end only."""
+
+    def __init__(self, log: Log, cutting: Cutting, first_group: int) -> None:
+        self.log, self.cutting, self.first_group = log, cutting, first_group
+        self.leaves: list[Node] = []
+        """The node of each segment."""
+        self._uncut: list[tuple[int, bool]] = []
+        """Length of each rendered group that is in no segment yet, and whether it is a user message."""
+        self._rendered: dict[int, list[RenderedRow]] = {}
+        """These groups, cut and redacted, and what a thread has rendered of later ones."""
+
+    def going_on_from(self, group: int) -> Segments:
+        """Returns segments of which one begins at this rendered group: these, if one begins or ends there."""
+        if group == self.first_group or any(leaf.end_group == group for leaf in self.leaves):
+            return self
+        return Segments(self.log, self.cutting, group)
+
+    def from_group(self, group: int) -> list[Node]:
+        """Returns the nodes of the segments from this rendered group on; none where it lies within a segment."""
+        found = self.leaves[bisect_left(self.leaves, group, key=lambda leaf: leaf.first_group) :]
+        return found if found and found[0].first_group == group else []
+
+    @property
+    def _next_start(self) -> int:
+        """The first rendered group that is in no segment."""
+        return self.leaves[-1].end_group if self.leaves else self.first_group
+
+    async def advance(self) -> None:
+        """Take in the groups that have closed since the last time; a thread renders them where they are long."""
+        next_group = self._next_start + len(self._uncut)
+        await in_thread(self.log.characters_from(self.log.row_of(next_group)), self._render_from, next_group)
+        self.take_in()
+
+    def _render_from(self, ordinal: int) -> None:
+        for at in range(ordinal, len(self.log.rendered)):
+            self._rendering(at)
+            self.log.hash_groups(at + 1)  # its record will need them
+
+    def _rendering(self, ordinal: int) -> list[RenderedRow]:
+        found = self._rendered.get(ordinal)
+        if found is None:
+            found = self._rendered[ordinal] = _render(self.log, ordinal, self.cutting.segment_tokens)
+        return found
+
+    def take_in(self) -> None:
+        """Take in the groups that have closed since the last time."""
+        segment_tokens, summary_tokens = self.cutting.sizes
+        for ordinal in range(self._next_start + len(self._uncut), len(self.log.rendered)):
+            self._uncut.append((cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user))
+        while (count := next_cut(self._uncut, segment_tokens)) is not None:
+            first, end = self._next_start, self._next_start + count
+            rows = _numbered([self._rendering(ordinal) for ordinal in range(first, end)])
+            key = segment_key(rows, self.cutting.segment_hash, summary_tokens)
+            self.leaves.append(Node(key, 0, first, end, summary_tokens, segment_tokens))
+            del self._uncut[:count]
+        for ordinal in [*self._rendered]:  # a copy, because a thread may be adding to it
+            if ordinal < self._next_start:
+                del self._rendered[ordinal]
+
+    def remainder(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
+        """Returns a segment that ends before it is full; None if a summary would not be smaller than its rows."""
+        if end_group <= first_group:
+            return None
+        segment_tokens, summary_tokens = self.cutting.sizes
+        focus = self.log.redact(focus) if focus and self.log.redact else focus
+        rendered = _run(self.log, first_group, end_group, segment_tokens)
+        length = cut_length(rendered) // 4
+        tokens = min(summary_tokens, max(48, length // 4))
+        if length < 2 * tokens:
+            return None
+        key = segment_key(rendered, self.cutting.segment_hash, tokens, focus)
+        return Node(key, 0, first_group, end_group, tokens, segment_tokens, (), focus)
+
+    def merge(self, children: Sequence[Node]) -> Node:
+        """Returns the node that represents these neighbours."""
+        return merge_node(children, self.cutting.merge_hash, self.cutting.summary_tokens)
+
+
+def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
+    """Returns the rendered rows that a level-0 node represents, cut as its key was made, numbered from 1."""
+    return _run(log, node.first_group, node.end_group, node.segment_tokens)
+
+
+def _run(log: Log, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
+    return _numbered([_render(log, ordinal, segment_tokens) for ordinal in range(first_group, end_group)])
+
+
+def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
+    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redacted=True)
+
+
+def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:
+    """Returns the rows of a segment, numbered from 1."""
+    rows = [row for group in groups for row in group]
+    # A group of thousands of rows that stands alone is numbered already.
+    return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))

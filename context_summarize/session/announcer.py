@@ -1,0 +1,154 @@
+"""Tells of compactions: their events, each announcement closed exactly once; lines in the log and for the user."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from context_summarize.core.notes_log import Kept
+from context_summarize.core.plan import Plan
+from context_summarize.core.view import View
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import RequestLimits
+from context_summarize.transcript.rows import counted
+
+logger = logging.getLogger(__name__)
+
+_LONG_WAIT = 3.0
+"""Seconds after which a user wants to know why nothing happens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a compaction has changed, or an undo, beside the sizes of the request."""
+
+    plan: Plan | None = None
+    """None for an undo."""
+    from_cache: int = 0
+    fallbacks: int = 0
+    """Nodes of the view that no model wrote."""
+    new_fallbacks: int = 0
+    """Those that the view did not show before."""
+    shortened: int = 0
+    """Rows that the view shows shortened, and did not before."""
+    values: Kept = field(default_factory=Kept)
+    """What the view holds of the exact values of the rows that are summarised anew."""
+    waited: float = 0.0
+    """Seconds."""
+
+
+class Announcer:
+    """Puts the events of compactions into an outbox; each announcement is closed exactly once.
+
+    Args:
+        to_user: the host's user gets a line for what takes time or costs quality.
+    """
+
+    def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
+        self._outbox, self._to_user = outbox, to_user
+        self._is_open = False
+
+    def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
+        """Say that a compaction is being made, unless that is known; `rows`: of the history."""
+        if self._is_open:
+            return
+        self._is_open = True
+        told = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
+        self._outbox.put(PRE_COMPACT, {**told, "usage": round(used / budget, 4), "reason": reason})
+
+    def withdraw(self, used: int, rows: int, waited: float) -> None:
+        """Close an announcement of a compaction that is not made after all: nothing was saved."""
+        if self._is_open:
+            self._close(used, used, rows, Change(waited=waited), is_undo=False)
+
+    def made(self, change: Change, limits: RequestLimits, before: Conversation, after: Conversation) -> int:
+        """Tell of a change that has just become the view; the tokens that it saves, as the provider counts."""
+        plan, values = change.plan, change.values
+        rows, rows_left = before.rendering(), after.rendering()
+        tokens, left = limits.used(rows.tokens), limits.used(rows_left.tokens)
+        self.announce(plan.reason if plan else "undo", limits.budget, tokens, len(before.log))
+        self._close(tokens, left, len(rows_left.entries), change, is_undo=plan is None)
+        told = {
+            "undo": plan is None,
+            "before_tokens": tokens,
+            "after_tokens": left,
+            "before_messages": len(rows.entries),
+            "after_messages": len(rows_left.entries),
+            "budget": limits.budget,
+            "target_tokens": limits.used(limits.own.target_room),
+            "strategy_level": plan.level if plan else 0,
+        }
+        self._outbox.put(COMPACTION, told)
+        logger.info(
+            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
+            "compaction" if plan else "undo of a compaction",
+            tokens,
+            left,
+            counted(plan.segments if plan else 0, "segment"),
+            plan.merged if plan else 0,
+            change.from_cache,
+            counted(change.fallbacks, "fallback"),
+            counted(change.shortened, "row"),
+        )
+        if values.kept or values.lost:
+            found = "; recall finds them" if before.log.recall else ""
+            such = f", such as {', '.join(values.examples)}{found}" if values.lost else ""
+            logger.info(
+                "compaction: of %s that are summarised now, %d stand in the view, %d do not%s",
+                counted(values.kept + values.lost, "exact value"),
+                values.kept,
+                values.lost,
+                such,
+            )
+        if self._to_user and plan is not None:
+            self._tell_user(change, tokens, left, after.view)
+        return tokens - left
+
+    def _tell_user(self, change: Change, before: int, after: int, view: View) -> None:
+        summaries = counted(len(view.shown), "summary", "summaries")
+        self._outbox.tell(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
+        if change.new_fallbacks:
+            failed = counted(change.new_fallbacks, "summary", "summaries")
+            text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
+            self._outbox.tell(text, "warning")
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Tell the host's user of a wait that becomes long."""
+        if not self._to_user:
+            yield
+            return
+        notice = asyncio.create_task(self._tell_wait(), name="context-summarize:notice")
+        try:
+            yield
+        finally:
+            notice.cancel()
+
+    async def _tell_wait(self) -> None:
+        await asyncio.sleep(_LONG_WAIT)
+        self._outbox.tell("context: the request waits for summaries of older messages …")
+        await self._outbox.flush()
+
+    def _close(self, before: int, after: int, rows: int, change: Change, *, is_undo: bool) -> None:
+        self._is_open = False
+        told = {
+            "message_count": rows,
+            "tokens": after,
+            "token_count": after,
+            "tokens_saved": before - after,
+            "segments": change.plan.segments if change.plan else 0,
+            "merged": change.plan.merged if change.plan else 0,
+            "from_cache": change.from_cache,
+            "fallbacks": change.fallbacks,
+            "shortened": change.shortened,
+            "values_kept": change.values.kept,
+            "values_lost": change.values.lost,
+            "values_lost_examples": list(change.values.examples),
+            "wait_ms": round(change.waited * 1000),
+            "undo": is_undo,
+        }
+        self._outbox.put(POST_COMPACT, told)

@@ -1,0 +1,155 @@
+"""The records of a session's views: written after each change, and looked for when a history is taken up."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Container
+from dataclasses import replace
+from typing import Any
+
+from context_summarize.background import in_thread
+from context_summarize.core.frames import show_node, show_notes
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import SCHEMA_VERSION
+from context_summarize.core.record import Recorded, from_data, to_data
+from context_summarize.core.view import View
+from context_summarize.messages.rows import JsonRow
+from context_summarize.session.conversation import Conversation, Steered, moved, named
+from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.services import Services
+
+_AT_ONCE = 500
+"""Hashes that are looked up together: the wanted record is mostly among those of the newest rows."""
+
+
+class Records:
+    """Writes the records of one session, and finds the one that it goes on from. No provider is asked.
+
+    Args:
+        session_id: the host's; None without one: where the user has put the session is not kept then.
+    """
+
+    def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
+        self._store, self._tasks = services.store, tasks
+        self._writing: asyncio.Task[None] | None = None
+        """The last write; it waits for those before it, or an older state would overwrite a newer one."""
+        config, prompts = services.config, services.prompts
+        self._frame = prompts.frame.fill
+        self._keep_recent = config.keep_recent
+        sizes = (config.segment_tokens, config.fan_in, config.redact)
+        parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
+        self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
+        self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
+
+    async def write(self, chat: Conversation, *, is_new: bool = True) -> None:
+        """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile.
+
+        Args:
+            is_new: else the view has been taken up from a record.
+        """
+        log, steered = chat.log, chat.steered
+        found, view = dict[str, Any](), None
+        if chat.segments is not None:
+            view = to_data(chat.view, chat.segments.cutting.sizes, log)
+            if is_new and (hash_ := self.hash_of(log, chat.view)) is not None:
+                found[hash_] = view
+        if self._own is not None:
+            pins, rows = [list(pin) for pin in named(steered.pins, log)], len(log.rendered)
+            shown = {"of": log.running_hash(self._seed, rows) if rows else None, "view": view}
+            found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at, **shown}
+        self._writing = asyncio.create_task(self._put(found, self._writing), name="context-summarize:record")
+        await asyncio.shield(self._writing)
+
+    async def _put(self, found: dict[str, Any], before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        for hash_, data in found.items():
+            await self._store.put_record(hash_, data)
+
+    def hash_of(self, log: Log, view: View) -> str | None:
+        """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
+
+        None for a view that shows every row whole.
+        """
+        until = _until(log, view)
+        return log.running_hash(self._seed, until) if until else None
+
+    async def close(self) -> None:
+        """Wait a little for what is being written."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=0.5)
+
+    async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered, bool]:
+        """What a conversation goes on from, None without a compaction; where the user has put it; whether that is new.
+
+        A history that goes on from the rows which this session had, shows the same view. Another one takes up the
+        farthest record that it begins with.
+        """
+        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
+        own = own if isinstance(own, dict) else None  # a user's own store may give anything
+        hashes = await self._hashes(chat.log)
+        steered = _steered(own, chat.log) if own and chat.steered == Steered() else chat.steered
+        if own and own.get("of") in hashes:
+            found = from_data(own.get("view"), chat.log, self._keep_recent)
+            if found is not None or own.get("view") is None:
+                return found and await self._shown(chat, found), steered, False
+        found = await self._farthest(chat, hashes, steered.undone)
+        return found, steered, own is not None or found is not None
+
+    async def earlier(self, chat: Conversation) -> View:
+        """The view before the last compaction: after a restart, nothing but its record knows it."""
+        hashes = (await self._hashes(chat.log))[: _until(chat.log, chat.view)]
+        found = await self._farthest(chat, hashes, {*chat.steered.undone, *hashes[-1:]})
+        return found.view if found else View()
+
+    def undone(self, chat: Conversation, earlier: View) -> tuple[str, ...]:
+        """The hashes of the records that the session passes over once it has gone back to the earlier view."""
+        taken_back = self.hash_of(chat.log, chat.view)
+        if taken_back is None or taken_back == self.hash_of(chat.log, earlier):
+            return chat.steered.undone  # the earlier view's record takes its place
+        return (*chat.steered.undone, taken_back)
+
+    async def _hashes(self, log: Log) -> list[str]:
+        """The running hash after each rendered group."""
+        groups = len(log.rendered)
+        return await in_thread(log.characters_from(0), log.running_hashes, self._seed, groups)
+
+    async def _farthest(self, chat: Conversation, hashes: list[str], undone: Container[str]) -> Recorded | None:
+        """What the farthest record of these hashes keeps, those that are undone aside."""
+        for end in range(len(hashes), 0, -_AT_ONCE):
+            some = hashes[max(0, end - _AT_ONCE) : end][::-1]
+            records = await self._store.get_records(some)
+            for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
+                found = from_data(records[hash_], chat.log, self._keep_recent)
+                if found is not None:
+                    return await self._shown(chat, found)
+        return None
+
+    async def _shown(self, chat: Conversation, found: Recorded) -> Recorded:
+        """The same with the rows of its view; a text that is gone becomes a fallback."""
+        view, notes, log = found.view, found.view.notes, chat.log
+        shown = await self._tasks.place(view.nodes, log)
+        for at, text in found.cut.items():
+            if at < len(shown) and not shown[at].summary.fallback:
+                node, summary = shown[at].node, shown[at].summary
+                shown[at] = show_node(log, node, summary, self._frame, text)
+        if notes is not None:
+            notes = show_notes(log, notes.text, view.frontier)
+        return replace(found, view=replace(view, shown=tuple(shown), notes=notes))
+
+
+def _until(log: Log, view: View) -> int:
+    """Rendered groups that a view's record is of: those summarised, and those up to the last row that is shortened."""
+    last = max((number for row in view.shortened if (number := log.number_of(row))), default=0)
+    group = log.group_of_message(min(last, log.closed_rows()))
+    return max(view.frontier, 0 if group is None else group + 1)
+
+
+def _steered(own: JsonRow, log: Log) -> Steered:
+    try:
+        at = None if own["undone_at"] is None else int(own["undone_at"])
+        return Steered(moved(own["pins"], log), tuple(map(str, own["undone"])), at)
+    except (KeyError, TypeError, ValueError):
+        return Steered()  # of another form

@@ -1,0 +1,224 @@
+"""Plays sessions and keeps a digest of each request, event and summary, so that a change of any of them is named."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import random
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from amplifier_core.message_models import ChatRequest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.errors import SteeringError
+from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY
+from context_summarize.testing import ScriptedProvider
+from tests.support.gated import question
+from tests.support.paths import ROOT
+from tests.support.recorded_sessions import Script
+from tests.support.recorder import Recorder
+from tests.support.views import untimed
+from tests.support.virtual import run_virtually
+
+FILE = ROOT / "tests" / "data" / "recorded.json"
+KINDS = ("request", "event", "summary")
+"""Requests; events of compactions, and what methods return; events of summaries, and what is asked for them."""
+_OF_SUMMARIES = (RESOLVE, REQUEST, SUMMARY, FAILURE, "call")
+"""Calls run side by side, so that their order between two requests says nothing."""
+_TIMES = re.compile(r"_ms$|_s$|seconds|duration|timestamp")
+_RULE = re.compile(r"(?i)\b(?:never|always|from now on|do not|must)\b")
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=repr).encode
+Digests = dict[str, str]
+"""Kind → a digest for each, joined by blanks."""
+
+
+class Tape:
+    """Digests of what a session shows, and what each one is of.
+
+    Args:
+        stem: a path and the beginning of a name, for files that show all in full; None = no files.
+    """
+
+    def __init__(self, stem: Path | None = None) -> None:
+        self._digests: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        self._labels: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        self._files = {kind: Path(f"{stem}-{kind}.txt") for kind in KINDS} if stem else {}
+        for file in self._files.values():
+            file.write_text("")
+        self._shown: list[Any] = []
+
+    def note(self, kind: str, what: str, values: Iterable[Any]) -> None:
+        """Add one digest. Files show a request from the first row on that differs from the one before."""
+        found = list(values)
+        digest = hashlib.sha256(_canonical(found).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        self._digests[kind].append(digest)
+        self._labels[kind].append(what)
+        if self._files:
+            same = 0
+            if kind == "request":
+                pairs = zip(self._shown, found, strict=False)
+                same = len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+                self._shown = found
+            heading = f"=== {kind} {len(self._labels[kind])}, {what}, {digest}; as in the one before: {same}"
+            with self._files[kind].open("a", encoding="utf-8", errors="surrogatepass") as file:
+                file.write("\n".join([heading, *map(_canonical, found[same:]), ""]))
+
+    def digests(self) -> Digests:
+        """All so far, by kind."""
+        return {kind: " ".join(found) for kind, found in self._digests.items()}
+
+    def differences(self, before: Mapping[str, str], *, is_part: bool = False) -> list[str]:
+        """For each kind, a line that names the first one that differs from these digests.
+
+        Args:
+            is_part: the session was not played to its end.
+        """
+        found = []
+        for kind, after in self._digests.items():
+            known = before.get(kind, "").split()
+            known = known[: len(after)] if is_part else known
+            pairs = enumerate(zip(known, after, strict=False))
+            at = next((at for at, (old, new) in pairs if old != new), min(len(known), len(after)))
+            if known != after:
+                what = self._labels[kind][at] if at < len(after) else "which is missing"
+                found.append(f"{kind} {at + 1} differs: {what} ({len(known)} were recorded, {len(after)} came)")
+        return found
+
+
+class Summariser(ScriptedProvider):
+    """Writes rules and evenly spread lines of what it is shown, about as many words as are asked for.
+
+    Args:
+        is_slow: it takes longer for longer texts, and refuses one in seven.
+    """
+
+    def __init__(self, window: int, *, is_slow: bool) -> None:
+        super().__init__(then=self._answer, context_window=window, max_output_tokens=min(4_000, window // 8))
+        self._is_slow = is_slow
+
+    async def _answer(self, request: ChatRequest) -> str:
+        system, shown = (str(message.content) for message in request.messages)
+        await asyncio.sleep(1 + len(shown) / 4_000 if self._is_slow else 1)
+        if self._is_slow and hashlib.sha256(shown.encode("utf-8", "replace")).digest()[0] % 7 == 0:
+            return "I cannot help with that."
+        asked = re.search(r"at most (\d+) words", system)
+        lines = [line.strip()[:400] for line in shown.split("\n")[1:-1] if len(line.split()) > 3]
+        many = max(1, len(" ".join(lines).split()) * 2 // int(asked[1] if asked else 300))
+        rules = " ".join(line for line in lines if _RULE.search(line))[:300]
+        return "\n".join([f"Goal: {lines[0]}", f"Standing rules: {rules or 'none'}", "State:", *lines[1::many]])
+
+
+class Player:
+    """Plays one session through the methods that hosts call, in virtual time, and notes it on a tape."""
+
+    def __init__(self, script: Script, tape: Tape, cache: Path) -> None:
+        self._script, self._tape = script, tape
+        self._settings = {"cache": str(cache) if script.restarts_at else "memory", **script.settings}
+        self._provider = Summariser(script.window, is_slow=script.pause is not None)
+        self._host = Recorder({"scripted": self._provider})
+        self._requests = 0
+        self._manager = self._new()
+
+    def _new(self) -> SummarizingContextManager:
+        now = asyncio.get_running_loop().time
+        return SummarizingContextManager(self._host, config=self._settings, clock=now, now=now)
+
+    async def play(self, most: int | None) -> None:
+        """The session, up to so many requests."""
+        await self._manager.prepare()
+        for number, row in enumerate(self._script.rows, 1):
+            if number == self._script.restarts_at:
+                await self._restart()
+            if number in self._script.steps:
+                await self._do(*self._script.steps[number])
+            if row["role"] == "assistant":
+                await self._request(f"before row {number}")
+            if self._requests == most:
+                return await self._manager.close()
+            await self._manager.add_message(row)
+        await self._request("at the end")
+        await self._end()
+
+    async def _request(self, where: str) -> None:
+        rows = await self._manager.get_messages_for_request(provider=self._provider)
+        self._requests += 1
+        self._tape.note("request", where, rows)
+        if self._script.tells_usage:
+            told = {"input_tokens": sum(len(str(row["content"])) for row in rows) // 4 + 500, "output_tokens": 50}
+            event = {"provider": self._provider.name, "status": "ok", "usage": told}
+            await self._manager.observe_response("llm:response", event)
+        await self._rest()
+
+    async def _rest(self) -> None:
+        """Until nothing is under way, or the pause between requests; then note what was heard."""
+        if self._script.pause is None:
+            while left := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(left)
+        else:
+            await asyncio.sleep(self._script.pause)
+        self._note()
+
+    def _note(self) -> None:
+        heard: list[tuple[str, Any]] = [(name, _untimed(data)) for name, data in self._host.events]
+        heard += [("call", question(request)) for request in self._provider.requests]
+        self._host.events.clear()
+        self._provider.requests.clear()
+        of_summaries = sorted((one for one in heard if one[0] in _OF_SUMMARIES), key=repr)
+        of_compactions = (one for one in heard if one[0] not in _OF_SUMMARIES)
+        for kind, found in (("event", of_compactions), ("summary", of_summaries)):
+            for name, data in found:
+                self._tape.note(kind, f"{name} after request {self._requests}", [name, data])
+
+    async def _do(self, name: str, *arguments: Any) -> None:
+        """Call a method as a user does, and note what it returns."""
+        try:
+            returned = await getattr(self._manager, name)(*arguments)
+        except SteeringError as error:
+            returned = str(error)
+        await self._rest()
+        self._tape.note("event", f"{name}() after request {self._requests}", [name, returned])
+
+    async def _restart(self) -> None:
+        """The process ends; a new one gets the history that its host has saved."""
+        saved = json.loads(json.dumps(await self._manager.get_messages()))
+        await self._end()
+        self._manager = self._new()
+        await self._manager.prepare()
+        await self._manager.set_messages(saved)
+
+    async def _end(self) -> None:
+        told = _untimed(asdict(await self._manager.statistics()))
+        self._tape.note("event", "the statistics", [told, await self._manager.get_token_count()])
+        self._tape.note("event", "the history", untimed(await self._manager.get_messages()))
+        await self._manager.finish()
+        await self._manager.close()
+        self._note()
+
+
+def _untimed(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if not _TIMES.search(name)}
+
+
+def taped(script: Script, stem: Path | None = None, most: int | None = None) -> Tape:
+    """Play a session, up to so many requests; the tape of it."""
+    tape = Tape(stem)
+    random.seed(0)  # the jitter of retries
+
+    async def play(folder: str) -> None:
+        await Player(script, tape, Path(folder) / "summaries.db").play(most)
+
+    logging.disable(logging.ERROR)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            run_virtually(play(folder))
+    finally:
+        logging.disable(logging.NOTSET)
+    return tape

@@ -1,0 +1,46 @@
+"""Plays the recorded sessions and names the first request, event and summary of each that is not as recorded."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # this tree is what is played, whatever is installed
+
+from tests.support.recorded import FILE, taped
+from tests.support.recorded_sessions import scripts
+
+
+def main() -> int:
+    """Compare, or write; 1 if anything differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sessions", nargs="*", help="names of sessions; all by default")
+    parser.add_argument("--write", action="store_true", help="record them anew")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="write all in full there, for a diff")
+    given = parser.parse_args()
+    known = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    if given.dump:
+        given.dump.mkdir(parents=True, exist_ok=True)
+    has_changed = False
+    for name, script in scripts().items():
+        if given.sessions and name not in given.sessions:
+            continue
+        started = time.process_time()
+        tape = taped(script, given.dump / name if given.dump else None)
+        digests = tape.digests()
+        found = tape.differences(known.get(name, {}))
+        has_changed |= bool(found)
+        counts = ", ".join(f"{len(joined.split())} {kind}" for kind, joined in digests.items())
+        told = (
+            f"{name}: {'differs' if found else 'as recorded'} ({counts}; {time.process_time() - started:.1f} s of CPU)"
+        )
+        sys.stdout.write("\n  ".join([told, *found]) + "\n")
+        known[name] = digests
+    if given.write:
+        FILE.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+    return int(has_changed and not given.write)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
