@@ -31,7 +31,10 @@ class MessageError(ContextSummarizeError, ValueError):
 
 
 class SummaryUnavailable(ContextSummarizeError):
-    """No summary could be made for one key. `kind` is one word for events and logs; 0 attempts: nobody was asked."""
+    """No summary could be made for one key.
+
+    `kind` is one word for events and logs. With `attempts` 0 the provider was not asked.
+    """
 
     def __init__(
         self,

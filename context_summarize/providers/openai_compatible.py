@@ -87,13 +87,20 @@ class OpenAICompatibleProvider:
         """One answer.
 
         Raises:
-            LLMError: the host's kind for what the server answers; errors of the connection are those of httpx.
+            LLMError: the host's kind for what the server answers, or for a connection that fails.
         """
+        import httpx
+
         rows = [{"role": row.role, "content": content_text(row.model_dump()["content"])} for row in request.messages]
         model = options.get("model") or request.model or self._defaults["model"]
         most = request.max_output_tokens or self._defaults["max_output_tokens"]
         body = {"model": model, "messages": rows, self._limit: most}
-        response = await self._client.post("chat/completions", json=body)
+        try:
+            response = await self._client.post("chat/completions", json=body)
+        except httpx.TransportError as error:
+            is_late = isinstance(error, httpx.TimeoutException)
+            lost = errors.LLMTimeoutError if is_late else errors.ProviderUnavailableError
+            raise lost(f"{type(error).__name__}: {error}", provider=NAME) from error
         try:
             return _read(response.json())
         except (LookupError, TypeError, AttributeError, ValueError) as error:

@@ -1,13 +1,13 @@
 """Reads a provider's answer into plain values, and checks by its form that it is a summary. Pure.
 
-What an answer says is not judged: no list of words tells a bad summary from a good one in every language. The notes
-beside the summaries hold the exact values, whatever a model writes.
+Its words are not judged: no list of words tells a bad summary from a good one in every language. The notes beside the
+summaries hold the exact values, whatever a model writes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -18,9 +18,7 @@ from context_summarize.summaries.request import Job
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import without_surrogates
 
-_MOST_TOKENS = 10**9
-_MOST_DOLLARS = 10**6
-_PLACES = 12
+_MOST_TOKENS, _MOST_DOLLARS, _PLACES = 10**9, 10**6, 12
 """Figures beyond these are absurd for one call; a figure with 999,999 digits would stop every sum after it."""
 
 
@@ -42,17 +40,15 @@ class Answer:
 
 def read_answer(response: Any) -> Answer:
     """The answer in plain values. A part of it may raise anything while it is read."""
-    content = getattr(response, "content", None)
-    blocks = list(content) if isinstance(content, list | tuple) else []
-    kinds = {kind for block in blocks if isinstance(kind := _part(block, "type"), str)}
     usage = getattr(response, "usage", None)
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
     finish = getattr(response, "finish_reason", None)
+    kinds = (kind for kind, _ in _blocks(response))
     return Answer(
         text=answer_text(response),
         finish=str(finish).lower() if finish else "",
-        calls_tools=bool(getattr(response, "tool_calls", None)) or not kinds.isdisjoint(CALL_BLOCKS),
+        calls_tools=bool(getattr(response, "tool_calls", None)) or any(kind in CALL_BLOCKS for kind in kinds),
         input_tokens=_tokens(getattr(usage, "input_tokens", None)),
         output_tokens=_tokens(getattr(usage, "output_tokens", None)),
         cost=_dollars(getattr(usage, "cost_usd", None)),
@@ -60,34 +56,27 @@ def read_answer(response: Any) -> Answer:
     )
 
 
-def _part(block: Any, name: str) -> Any:
-    return block.get(name) if isinstance(block, dict) else getattr(block, name, None)
-
-
 def answer_text(response: Any) -> str:
     """The text blocks of a `ChatResponse`, joined, without thinking and other blocks. It holds no lone surrogate."""
-    content = getattr(response, "content", None)
-    if isinstance(content, str):
-        return without_surrogates(content).strip()
-    texts: list[str] = []
-    for block in content if isinstance(content, list | tuple) else ():
-        text = _part(block, "text")
-        if _part(block, "type") == "text" and isinstance(text, str):
-            texts.append(text)
+    texts = [text for kind, text in _blocks(response) if kind == "text" and isinstance(text, str)]
     return without_surrogates("\n".join(texts)).strip()
+
+
+def _blocks(response: Any) -> Iterator[tuple[Any, Any]]:
+    """Type and text of each block of an answer, which may be a model, a dictionary, or anything else."""
+    content = getattr(response, "content", None)
+    for block in content if isinstance(content, list | tuple) else [{"type": "text", "text": content}]:
+        values = block if isinstance(block, dict) else {name: getattr(block, name, None) for name in ("type", "text")}
+        yield values.get("type"), values.get("text")
 
 
 def _tokens(told: Any) -> int:
     """A provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
-    if not isinstance(told, int) or isinstance(told, bool):
-        return 0
-    return int(told) if 0 < told <= _MOST_TOKENS else 0
+    return told if isinstance(told, int) and 0 < told <= _MOST_TOKENS else 0
 
 
 def _dollars(told: Any) -> Decimal | None:
     """A provider's figure as US dollars; None if it is no number from 0 to a million."""
-    if isinstance(told, bool) or not isinstance(told, int | float | str | Decimal):
-        return None
     try:
         value = Decimal(str(told))
         return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
@@ -98,9 +87,9 @@ def _dollars(told: Any) -> Decimal | None:
 # --- its form ---------------------------------------------------------------------------------------------------------
 
 _TOLD = {
-    "refusal": frozenset({"refusal", "content_filter", "safety", "blocked"}),
-    "failed": frozenset({"error", "failed", "cancelled"}),
-    "cut_off": frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"}),
+    **dict.fromkeys(("refusal", "content_filter", "safety", "blocked"), "refusal"),
+    **dict.fromkeys(("error", "failed", "cancelled"), "failed"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "incomplete"), "cut_off"),
 }
 """Words by which a provider tells why an answer ended."""
 _DECLINES = re.compile(
@@ -114,7 +103,10 @@ _GOES_ON = re.compile(
     r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
     re.IGNORECASE,
 )
-"""How an answer opens that goes on with the request. Further down such lines may stand: a frame quotes them."""
+"""How an answer opens that goes on with the request: SmolLM2 began with "## Summary 7 of 6".
+
+Further down such lines may stand: a frame quotes them.
+"""
 _LINE = 20
 """Characters; a shorter line may be one of the instructions by chance."""
 _LOOP = 100
@@ -137,7 +129,7 @@ REASONS: Mapping[str, str] = {
     "copied": "it repeats the request",
     "repeats": "it says the same again and again",
 }
-"""What the words for why an answer is no summary mean."""
+"""The meaning of each word for why an answer is no summary."""
 
 
 class AnswerRefusedError(Exception):
@@ -162,13 +154,12 @@ def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, cle
         raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
     said = clean(answer.text)
     text = _unlooped(said, job.text)
-    kind = "tool_calls" if answer.calls_tools else None
-    kind = kind or next((kind for kind, words in _TOLD.items() if answer.finish in words), None)
+    kind = "tool_calls" if answer.calls_tools else _TOLD.get(answer.finish)
     if said and not text and kind in (None, "cut_off"):
         kind = "repeats"
     if kind == "cut_off":
         text = _whole_sentences(text)
-        if count(text) >= job.summary_tokens // (1 + is_last):
+        if count(text) >= job.summary_tokens // (2 if is_last else 1):
             kind = None
     size, most = count(text), max(_LEAST, _LONGEST * job.summary_tokens)
     kind = kind or _lack(text, size, job, instructions)
@@ -195,10 +186,10 @@ def _is_copied(text: str, instructions: str) -> bool:
 
 
 def _unlooped(text: str, source: str) -> str:
-    """The text up to where it begins to say one thing again and again, to its end; "" where little is left.
+    """Returns the text up to its loop: one thing, said four times or more to its end; "" where little is left.
 
-    That is so where the second half of a text, or more of it, says one thing four times or more, to the letter. What
-    the source says as often is quoted.
+    Small models cannot end: SmolLM2 in llama.cpp repeats one line until its room is full. A loop takes at least half
+    of the text, to the letter. One that the source holds as often is a quotation.
     """
     if len(text) < _LOOP:
         return text

@@ -1,9 +1,8 @@
-"""One summary by the provider: what it is asked, again where that may help, within bounds of time and of calls."""
+"""One summary by the provider: asks it, and again where that may help, within bounds of time and of calls."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -16,10 +15,13 @@ from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY
 from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.failures import (
+    PER_CALL,
+    Allowance,
     Breaker,
+    is_heard,
     is_permanent,
-    is_retryable,
-    is_too_large,
+    kind_of,
+    may_pass,
     unavailable,
     wait_seconds,
 )
@@ -30,7 +32,6 @@ from context_summarize.summaries.request import (
     answer_room,
     call_options,
     input_limit,
-    refused_part,
     summary_request,
 )
 from context_summarize.summaries.services import Services
@@ -40,24 +41,29 @@ logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 120.0
 """Seconds that are waited for another attempt; a provider that asks for more is not asked again for this summary."""
-LOSSES, PER_CALL = 300, 10
-"""A lost call costs ten, and each request that is served adds one: at most 60 calls are lost in any 300 requests."""
 _ATTEMPTS = 3
-"""Calls for one summary, where the provider's errors may pass."""
-_MOST_CUTS = 3
-"""Times that an input is cut to half after the provider has refused its size."""
+"""Calls for one request, where the provider's errors may pass."""
+_SMALLEST_SHARE = 8
+"""An input that the provider finds too large is cut to half, again and again, down to this part of it.
+
+A server of 8,192 tokens behind a provider that names no window gets segments of 25,000.
+"""
 
 own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=False)
 """True inside our own provider calls, so that their `llm:response` events are told from the host's."""
 
 
+@dataclass(slots=True)
 class _Endpoint:
     """One provider and model, as they have shown themselves in this session."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.breaker = Breaker(clock)
-        self.left_out: tuple[str, ...] = ()
-        """What requests to it go without, because it refuses it."""
+    breaker: Breaker
+    takes_hints: bool = True
+    """False once it has refused a request with them and answered one without.
+
+    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. It also names 128,000
+    tokens of output for a model that it does not know; gpt-4-turbo allows 4,096: "max_tokens is too large".
+    """
 
 
 @dataclass(slots=True)
@@ -66,8 +72,7 @@ class _Run:
 
     target: Target
     endpoint: _Endpoint
-    is_probe: bool
-    left_out: tuple[str, ...]
+    has_hints: bool
     answers: list[Answer] = field(default_factory=list)
     """Those that were no summary have been paid for as well."""
     attempts: int = 0
@@ -85,20 +90,14 @@ class Summarizer:
         self._said: set[str] = set()
         """Kinds of lasting errors that have been told since the last success."""
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
-        self._losses, self._served = LOSSES, 0
+        self._allowance = Allowance(lambda: services.totals.requests)
 
     def _endpoint(self, target: Target) -> _Endpoint:
-        return self._endpoints.setdefault((target.name, target.model), _Endpoint(self._services.clock))
-
-    def _may_lose_a_call(self) -> bool:
-        """A breaker does not bound calls that bring nothing, because a good answer closes it."""
-        served = self._services.totals.requests
-        self._losses, self._served = min(LOSSES, self._losses + served - self._served), served
-        return self._losses >= PER_CALL
+        return self._endpoints.setdefault((target.name, target.model), _Endpoint(Breaker(self._services.clock)))
 
     def is_paused(self, target: Target) -> bool:
         """True while this provider is not to be asked."""
-        return self._endpoint(target).breaker.retry_in_s is not None or not self._may_lose_a_call()
+        return self._endpoint(target).breaker.retry_in_s is not None or not self._allowance.is_left
 
     def answered_elsewhere(self, provider: str) -> None:
         """The host's own request was answered by the provider of this name: its outage, if any, is over."""
@@ -107,7 +106,7 @@ class Summarizer:
                 endpoint.breaker.end_pause()
 
     def forget_failures(self) -> None:
-        """Begin with closed breakers; lost calls stay counted, and what providers refuse is left out."""
+        """Begin with closed breakers; lost calls stay counted, and refused hints stay left out."""
         for endpoint in self._endpoints.values():
             endpoint.breaker.succeeded()
 
@@ -118,20 +117,21 @@ class Summarizer:
             SummaryUnavailable: every attempt failed, or the answers were refused.
         """
         endpoint = self._endpoint(target)
-        async with endpoint.breaker.turn() as is_probe:
+        async with endpoint.breaker.turn():
             if self.is_paused(target):
                 wait = endpoint.breaker.retry_in_s
                 raise SummaryUnavailable("calls to this provider are paused", kind="breaker_open", retry_in_s=wait)
-            run, started = _Run(target, endpoint, is_probe, endpoint.left_out), self._services.clock()
+            run, started = _Run(target, endpoint, endpoint.takes_hints), self._services.clock()
             try:
-                summary = self._summary(job, run, await self._text(job, run))
+                text = await self._text(job, run)
             except Exception as error:
                 # A provider that answers nothing usable, time after time, is as good as down.
-                if isinstance(error, AnswerRefusedError) or is_too_large(error):
+                if is_heard(error):
                     endpoint.breaker.failed()
                 told = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
                 self._tell_failed(job, told)
                 raise told from error
+            summary = self._summary(job, run, text)
         self._tell_made(summary, self._services.clock() - started)
         return summary
 
@@ -152,7 +152,7 @@ class Summarizer:
         self._services.outbox.put(SUMMARY, told)
 
     def _tell_failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """Tell of each failure, of a lasting one once until a summary is made; that nobody is asked has been told."""
+        """Tells of each failure, of a lasting one once until a summary is made. A pause has been told of."""
         if not error.attempts and not error.permanent:
             return
         self._services.totals.failed += 1
@@ -185,8 +185,11 @@ class Summarizer:
         )
 
     async def _text(self, job: Job, run: _Run) -> str:
-        """The text of a summary. What the provider refuses is mended: too large an input, a hint; a bad answer once."""
-        limit, cuts, breaker = input_limit(job.summary_tokens, run.target), 0, run.endpoint.breaker
+        """Returns the text of a summary, and changes a request that the provider refuses or answers badly.
+
+        A bad answer is asked for once more, with more room. Too large an input is cut. Hints are left out.
+        """
+        limit = input_limit(job.summary_tokens, run.target)
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
@@ -197,20 +200,19 @@ class Summarizer:
                     raise
                 run.is_second = True
             except Exception as error:
-                part, may_go_on = refused_part(error, run.left_out), run.is_probe or breaker.retry_in_s is None
-                if is_too_large(error) and cuts < _MOST_CUTS:
-                    cuts += 1
+                kind = kind_of(error)
+                if kind == "too_large" and shown.source_tokens > job.source_tokens // _SMALLEST_SHARE:
                     shown = shown.cut_to(shown.source_tokens // 2)
-                elif part is not None and may_go_on and not is_too_large(error):
-                    run.left_out = (*run.left_out, part)
+                elif kind == "invalid_request" and run.has_hints:
+                    run.has_hints = False
                 else:
                     raise
 
     async def _retried(self, job: Job, run: _Run) -> str:
-        """One call, repeated where the provider's own mark of its error says that this may help."""
+        """Makes one call, and repeats it while the provider's errors may pass and its breaker is closed."""
         breaker = run.endpoint.breaker
         retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(is_retryable),
+            retry=tenacity.retry_if_exception(may_pass),
             wait=wait_seconds,
             stop=lambda state: (
                 breaker.retry_in_s is not None
@@ -223,29 +225,28 @@ class Summarizer:
         return await retrying(self._call, job, run)
 
     async def _call(self, job: Job, run: _Run) -> str:
-        """Make one call; the summary that it brings.
+        """Makes one call and returns the summary that it brings.
 
         Raises:
             SummaryUnavailable: no call is allowed now, or a hook denies it.
             AnswerRefusedError: the answer is no summary.
             Exception: what the provider raised.
         """
-        if not self._may_lose_a_call():
+        if not self._allowance.is_left:
             why = "calls for summaries are paused: too many brought none that can be used"
             raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
         await self._announce(run)
-        self._losses -= PER_CALL
+        self._allowance.left -= PER_CALL
         endpoint = run.endpoint
         try:
             text = await self._asked(job, run)
         except Exception as error:
-            is_heard, permanent = isinstance(error, AnswerRefusedError) or is_too_large(error), is_permanent(error)
-            if not is_heard and endpoint.breaker.failed(permanent=permanent) and not permanent:
+            if not is_heard(error) and endpoint.breaker.failed(permanent=is_permanent(error)):
                 logger.warning("provider %s failed several times in a row; calls for summaries pause", run.target.name)
             raise
+        self._allowance.left += PER_CALL
         endpoint.breaker.succeeded()
-        endpoint.left_out = run.left_out
-        self._losses += PER_CALL
+        endpoint.takes_hints = run.has_hints
         return text
 
     async def _announce(self, run: _Run) -> None:
@@ -267,12 +268,12 @@ class Summarizer:
         template = prompts.merge if job.level else prompts.segment
         words = str(max(20, job.summary_tokens * 3 // 4))
         instructions = template.fill(words=words, fence=fence_of(job.text), count=str(job.count))
-        room = answer_room(job.summary_tokens, target, is_second=run.is_second)
-        request = summary_request(job, instructions, target, room, run.left_out)
+        room = answer_room(job.summary_tokens, target, is_second=run.is_second) if run.has_hints else None
+        request = summary_request(job, instructions, target, room)
 
         async def complete() -> Answer:
             own_call.set(True)  # in the task of this call, and of nothing else
-            return read_answer(await target.provider.complete(request, **call_options(target, run.left_out)))
+            return read_answer(await target.provider.complete(request, **call_options(target)))
 
         run.attempts += 1
         self._services.totals.calls += 1

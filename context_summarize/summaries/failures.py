@@ -1,4 +1,4 @@
-"""What a provider's errors mean: whether to retry, how long to wait, one word for each; and the circuit breaker."""
+"""Reads a provider's errors, counts calls that bring nothing, and holds the circuit breaker."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ Not what is said of a request that took too long, or of one field: "Invalid 'inp
 _RATE = re.compile(r"rate.?limit|per min")
 """A limit of tokens for each minute is told in much the same words."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
+    (ContextLengthError, "too_large"),
     (QuotaExceededError, "quota"),
     (RateLimitError, "rate_limit"),
     (AuthenticationError, "auth"),
@@ -53,32 +54,8 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (LLMError, "unavailable"),
     (ConnectionError, "connection"),
 )
-_KINDS_BY_NAME = {
-    "TimeoutException": "timeout",
-    "APITimeoutError": "timeout",
-    "TransportError": "connection",
-    "APIConnectionError": "connection",
-}
-"""Errors of HTTP clients, by class name, because this package imports none of these clients."""
 _PERMANENT = frozenset({"quota", "auth", "not_found", "configuration"})
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
-
-
-def kind_of(error: BaseException) -> str:
-    """One word for an error."""
-    if isinstance(error, AnswerRefusedError):
-        return error.kind
-    if is_too_large(error):
-        return "too_large"
-    names = (_KINDS_BY_NAME.get(cls.__name__) for cls in type(error).__mro__)
-    return next((word for cls, word in _KINDS if isinstance(error, cls)), None) or next(filter(None, names), "error")
-
-
-def is_too_large(error: BaseException) -> bool:
-    """True if a provider reports that the input does not fit; some report it as `InvalidRequestError`."""
-    if isinstance(error, ContextLengthError):
-        return True
-    return isinstance(error, InvalidRequestError) and says_too_large(error_text(error))
 
 
 def says_too_large(text: str) -> bool:
@@ -86,14 +63,28 @@ def says_too_large(text: str) -> bool:
     return bool(_TOO_LARGE.search(text.lower())) and not _RATE.search(text.lower())
 
 
-def is_retryable(error: BaseException) -> bool:
-    """True for errors that may go away: marked as retryable in the host's taxonomy, timeouts, connection loss."""
+def kind_of(error: BaseException) -> str:
+    """One word for an error. Providers raise the host's `LLMError`s; any other error is ours or a defect."""
+    if isinstance(error, AnswerRefusedError):
+        return error.kind
+    kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
+    is_size = kind == "invalid_request" and says_too_large(error_text(error))  # so the openai provider reports it
+    return "too_large" if is_size else kind
+
+
+def may_pass(error: BaseException) -> bool:
+    """True if the same request may succeed soon: by the provider's own mark, a timeout, a lost connection."""
     return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
 
 def is_permanent(error: BaseException) -> bool:
-    """True if a retry cannot help: auth, quota, an unknown model, a wrong configuration."""
+    """True if no request can succeed: auth, quota, an unknown model, a wrong configuration."""
     return kind_of(error) in _PERMANENT
+
+
+def is_heard(error: BaseException) -> bool:
+    """True if the provider is up: it refuses this request, of which another form may help, or its answer is none."""
+    return isinstance(error, AnswerRefusedError) or kind_of(error) in ("too_large", "invalid_request")
 
 
 def wait_seconds(state: tenacity.RetryCallState) -> float:
@@ -124,7 +115,30 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
     )
 
 
-# --- the breaker ------------------------------------------------------------------------------------------------------
+# --- what stops calls -------------------------------------------------------------------------------------------------
+
+LOSSES, PER_CALL = 300, 10
+"""A lost call costs ten, and each request that is served adds one: at most 60 calls are lost in any 300 requests."""
+
+
+class Allowance:
+    """Bounds the calls that bring no summary where a good answer closes the breaker now and then.
+
+    Two of three answers of SmolLM2-135M were none: such a model wastes a hundred calls in 300 requests without it.
+    """
+
+    def __init__(self, served: Callable[[], int]) -> None:
+        self._served, self._seen = served, 0
+        self.left = LOSSES
+        """A call takes `PER_CALL` of it, and gives them back with a summary."""
+
+    @property
+    def is_left(self) -> bool:
+        """True while one more call may be lost."""
+        seen = self._served()
+        self.left, self._seen = min(LOSSES, self.left + seen - self._seen), seen
+        return self.left >= PER_CALL
+
 
 FAILURES = 5
 """Failed calls in a row that open the breaker."""
@@ -146,26 +160,26 @@ class Breaker:
         return left if (left := self._until - self._clock()) > 0 else None
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[bool]:
-        """A turn to call; True for a probe. After a pause the others wait for the probe: its outcome is theirs."""
+    async def turn(self) -> AsyncIterator[None]:
+        """A turn to call. After a pause the first is a probe, and the others wait: its outcome is theirs."""
         if not self._pause:
-            yield False
+            yield
             return
         async with self._probing:
-            yield self._pause > 0
+            yield
 
     def succeeded(self) -> None:
         """The provider has answered."""
         self._failures, self._pause, self._until = 0, 0.0, 0.0
 
     def failed(self, *, permanent: bool = False) -> bool:
-        """A call has failed; `permanent` opens the breaker at once. True if it has opened now."""
+        """A call has failed; `permanent` opens the breaker at once. True if failures in a row have opened it now."""
         self._failures += 1
         if self.retry_in_s is not None or not (self._pause or permanent or self._failures >= FAILURES):
             return False  # a call that began before the breaker opened is no probe
         self._pause = min(LONGEST_PAUSE, 2 * self._pause or FIRST_PAUSE)
         self._until = self._clock() + self._pause
-        return True
+        return not permanent
 
     def end_pause(self) -> None:
         """The provider has answered somebody else: the next call is a probe."""

@@ -1,4 +1,4 @@
-"""What one summary is made from, and what a provider is sent for it: instructions, a fenced transcript, and hints."""
+"""The source of one summary, and the request for it: instructions, a fenced transcript, and hints."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from amplifier_core.llm_errors import InvalidRequestError
 from amplifier_core.message_models import ChatRequest, Message
 
-from context_summarize.background import error_text
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.segments import source
@@ -107,11 +105,11 @@ def input_limit(summary_tokens: int, target: Target) -> int | None:
     return None if target.window is None else max(256, target.window - _OVERHEAD - room)
 
 
-def summary_request(job: Job, instructions: str, target: Target, room: int, left_out: Sequence[str]) -> ChatRequest:
+def summary_request(job: Job, instructions: str, target: Target, room: int | None) -> ChatRequest:
     """The request: instructions as a system row, the transcript as fenced data in a user row.
 
     Args:
-        left_out: what the provider has refused, by `refused_part`.
+        room: tokens of the answer; None leaves out the hints, which are this bound and the wish for little reasoning.
     """
     fence = fence_of(job.text)
     focus = f"What follows should keep above all: {' '.join(job.focus.split())}\n\n" if job.focus else ""
@@ -120,39 +118,21 @@ def summary_request(job: Job, instructions: str, target: Target, room: int, left
             Message(role="system", content=instructions),
             Message(role="user", content=f"{escape_fence(focus, fence)}{enclosed(job.text, fence)}"),
         ],
-        max_output_tokens=None if "length" in left_out else room,
+        max_output_tokens=room,
         metadata={"purpose": PURPOSE, "stream": False},
         model=target.model,
-        reasoning_effort=None if "reasoning" in left_out else LITTLE_REASONING,
+        reasoning_effort=None if room is None else LITTLE_REASONING,
     )
 
 
-def call_options(target: Target, left_out: Sequence[str]) -> dict[str, Any]:
+def call_options(target: Target) -> dict[str, Any]:
     """The options of `complete()`, which providers look up by name and ignore if they do not know them.
 
     `store` and `enable_response_chaining` (openai, vllm) keep an answer on the server; `extended_thinking` (anthropic)
     would be turned on by any `reasoning_effort`.
     """
     options: dict[str, Any] = {"model": target.model} if target.model else {}
-    if "options" in left_out:
-        return options
-    if "reasoning" not in left_out:
-        options["extended_thinking"] = False
+    options["extended_thinking"] = False
     if getattr(target.provider, "enable_response_chaining", False):
         options["enable_response_chaining"] = False  # chained answers are stored whatever `store` says
     return {**options, "store": False}
-
-
-def refused_part(error: Exception, left_out: Sequence[str]) -> str | None:
-    """What the request goes without in the next try, beside what is left out; None if no hint can be the cause.
-
-    Providers say in many words which hint they do not take, so one after the other is left out, the named one first.
-    What keeps an answer off the server is left out only where the error names it.
-    """
-    text, parts = error_text(error), list[str]()
-    if isinstance(error, InvalidRequestError):
-        named = [part for part, word in (("options", "store"), ("length", "tokens")) if word in text]
-        parts = [*named, "reasoning", "length"]
-    elif isinstance(error, TypeError) and "keyword argument" in text:
-        parts = ["options"]
-    return next((part for part in parts if part not in left_out), None)

@@ -1,4 +1,4 @@
-"""What the parts of one session share: settings, prompts, store, totals."""
+"""Settings, prompts, store and totals, which the parts of one session share."""
 
 from __future__ import annotations
 

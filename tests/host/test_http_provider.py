@@ -16,6 +16,7 @@ from amplifier_core.llm_errors import (
     AuthenticationError,
     InvalidRequestError,
     LLMError,
+    LLMTimeoutError,
     NotFoundError,
     ProviderUnavailableError,
     RateLimitError,
@@ -115,6 +116,16 @@ class TestErrors:
         assert caught.value.retryable is retryable
         assert KEY not in str(caught.value), "some servers repeat it"
         assert len(chat.calls) == 1, "retries are the caller's business"
+
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [(httpx.ReadTimeout("late"), LLMTimeoutError), (httpx.ConnectError("refused"), ProviderUnavailableError)],
+    )
+    async def test_a_lost_connection_is_an_error_of_the_hosts_taxonomy_too(self, chat, provider, error, kind):
+        chat.side_effect = error
+        with pytest.raises(kind, match=str(error)) as caught:
+            await provider.complete(HELLO)
+        assert caught.value.retryable is True
 
     @pytest.mark.parametrize(("given", "seconds"), [("12", 12.0), ("soon", None), ("", None)])
     async def test_the_wait_that_a_server_asks_for_is_seconds(self, chat, provider, given, seconds):

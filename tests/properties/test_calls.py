@@ -142,7 +142,7 @@ class Hostile(ScriptedProvider):
             await asyncio.sleep(20)
         if way is DEAF:
             await self._deafly()
-        if way is ROOM and request.max_output_tokens > 40:
+        if way is ROOM and (request.max_output_tokens or 0) > 40:
             raise errors.InvalidRequestError("max_tokens is too large; the maximum is lower")
         if way is SIZE and len(asked) > 3_000:
             raise errors.InvalidRequestError("prompt is too long")
