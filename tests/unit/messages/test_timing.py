@@ -13,9 +13,9 @@ from tests.support.rows import user
 NOW = time_text(1_774_000_000.25)
 
 
-def timed(row: JsonRow, now: str = NOW, ours: list[JsonRow] | None = None) -> JsonRow:
+def timed(row: JsonRow) -> JsonRow:
     copy = dict(row)
-    set_times([copy], now, ours or ())
+    set_times([copy], NOW, ())
     return copy
 
 
