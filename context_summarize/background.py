@@ -28,7 +28,7 @@ async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **option
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait at most half a second for their end, because foreign code may ignore a cancellation."""
+    """Cancels tasks and waits at most half a second for their end, because foreign code may ignore a cancellation."""
     for task in tasks:
         task.cancel()
     if tasks:
@@ -40,7 +40,7 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
 async def until_done(
     tasks: Set[asyncio.Task[Any]], seconds: float | None, is_cancelled: Callable[[], bool] | None = None
 ) -> None:
-    """Wait until the tasks have ended, at most so long (None = as long as it takes). It cancels nothing.
+    """Waits until the tasks have ended, at most so long (None = as long as it takes). It cancels nothing.
 
     Args:
         is_cancelled: ends the wait; looked at all the time, because some hosts tell of a cancellation only afterwards.
@@ -64,7 +64,7 @@ class Stopped(Exception):
 
 
 def error_text(error: BaseException) -> str:
-    """The text of a foreign error, whose `__str__` may raise as well."""
+    """Returns the text of a foreign error, whose `__str__` may raise as well."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - an error that breaks the report of itself is no reason to lose the report
@@ -72,7 +72,7 @@ def error_text(error: BaseException) -> str:
 
 
 def guarded(call: Callable[[], T]) -> T:
-    """The result of a foreign call that is not awaited.
+    """Returns the result of a foreign call that is not awaited.
 
     Raises:
         Stopped: it raised something that is no `Exception`.
@@ -89,7 +89,7 @@ class DaemonThreads(Executor):
     """Do each foreign call in a thread of its own: one that blocks for ever holds up no other work and no exit."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Begin a call."""
+        """Begins a call."""
         future = Future[T]()
         future.set_running_or_notify_cancel()  # whoever gives up its wait does not end the call
 
@@ -106,7 +106,7 @@ class DaemonThreads(Executor):
 async def within(
     call: Callable[[], Awaitable[T]], seconds: float | None, is_cancelled: Callable[[], bool] | None = None
 ) -> T:
-    """The result of a foreign coroutine, within `seconds` (None = as long as it takes).
+    """Returns the result of a foreign coroutine, within `seconds` (None = as long as it takes).
 
     `asyncio.timeout` would wait for work that ignores its cancellation; here such work is left to itself. It has a task
     of its own, so that a cancellation of the caller and one that the work raises are told apart.

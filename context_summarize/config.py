@@ -120,7 +120,7 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
+    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near room / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
     summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
@@ -164,7 +164,7 @@ class Config:
 
     @classmethod
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:
-        """Read the mapping that a host hands over; `None` and `{}` give the defaults.
+        """Reads the mapping that a host hands over; `None` and `{}` give the defaults.
 
         Unknown keys are ignored with one warning that names them: context modules are swapped with their settings. A
         `compact_threshold` of `None` counts as not given.
@@ -226,14 +226,14 @@ SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 
 
 def _nearest(key: str) -> str | None:
-    """The setting that a misspelt key means; None for a key of somebody else."""
+    """Returns the setting that a misspelt key means; None for a key of somebody else."""
     key = key.lower()
     slips = [name for name in SETTINGS if name.startswith(f"{key}_") or _is_slip(key, name)]
     return next(iter([*difflib.get_close_matches(key, SETTINGS, n=1, cutoff=_NEAR), *slips]), None)
 
 
 def _is_slip(key: str, name: str) -> bool:
-    """True if one letter is wrong or two are swapped: too much for the likeness of short names."""
+    """Returns True if one letter is wrong or two are swapped: too much for the likeness of short names."""
     wrong = [pair for pair in zip(key, name, strict=False) if pair[0] != pair[1]]
     is_swap = len(wrong) == 2 and wrong[0] == wrong[1][::-1]
     return len(key) == len(name) and (len(wrong) == 1 or is_swap)

@@ -38,28 +38,32 @@ _is_hook: ContextVar[bool] = ContextVar("context_summarize_is_hook", default=Fal
 """True inside a hook that hears an event: it cannot wait for what comes after it."""
 
 
+class AskLater(Exception):
+    """A hook would ask the user about work that nobody waits for."""
+
+
 class Outbox:
     """Emits events, and lines for the user, one after the other, in order, whoever is cancelled meanwhile."""
 
     def __init__(self, coordinator: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = getattr(coordinator, "hooks", None)
-        self._show: Any = getattr(coordinator, "process_hook_result", None)
+        self._process: Any = getattr(coordinator, "process_hook_result", None)
         self._redact = redact
         self._waiting: deque[Callable[[], Coroutine[Any, Any, object]]] = deque()
         self._emitting: asyncio.Task[None] | None = None
 
     def put(self, name: str, data: dict[str, Any]) -> None:
-        """Add an event; the next `flush` emits it."""
+        """Adds an event; the next `flush` emits it."""
         if self._hooks is not None:
-            self._waiting.append(partial(self.denial, name, data))
+            self._waiting.append(partial(self.emit, name, data))
 
     def tell(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Add a line for the host's user; any thread may do so. The next `flush` shows it, if the host has a screen."""
-        if self._show is not None:
+        if self._process is not None:
             self._waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
     async def flush(self) -> None:
-        """Wait until the hooks have heard what waits. A hook or a host that raises changes nothing."""
+        """Waits until the hooks have heard what waits. A hook or a host that raises changes nothing."""
         if self._waiting and (self._emitting is None or self._emitting.done()):
             self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
         if self._emitting is not None and not _is_hook.get():
@@ -70,27 +74,38 @@ class Outbox:
         while self._waiting:
             await self._waiting.popleft()()
 
-    async def denial(self, name: str, data: dict[str, Any]) -> str | None:
-        """Emit an event now; why a hook denies what it announces, None if none does or it raises.
-
-        A hook that would ask the user denies as well, for nobody can be asked about work in the background. What a hook
-        injects is for the conversation's own requests.
-        """
+    async def emit(self, name: str, data: dict[str, Any]) -> HookResult | None:
+        """Emits an event now; returns what the hooks say to it, None without hooks or where one raises."""
         try:
-            answer = await self._hooks.emit(name, data) if self._hooks is not None else None
-            if answer is None or answer.action not in ("deny", "ask_user"):
-                return None
-            return str(answer.reason or answer.approval_prompt or "it gives no reason")
+            return await self._hooks.emit(name, data) if self._hooks is not None else None
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
             return None
 
+    async def denial(self, name: str, data: dict[str, Any], *, may_ask: bool) -> str | None:
+        """Announces work; returns why a hook denies it, None if none does.
+
+        A hook that would ask the user is let ask where the host can. What a hook injects is for the conversation's own
+        requests.
+
+        Raises:
+            AskLater: a hook would ask the user, and `may_ask` says that nobody waits for the work.
+        """
+        answer = await self.emit(name, data)
+        if answer is not None and answer.action == "ask_user" and self._process is not None:
+            if not may_ask:
+                raise AskLater(name)
+            answer = await self._process(answer, name, _SOURCE)
+        if answer is None or answer.action not in ("deny", "ask_user"):
+            return None
+        return str(answer.reason or answer.approval_prompt or "it gives no reason")
+
     async def _shown(self, line: HookResult) -> None:
         try:
-            await self._show(line, _SOURCE, _SOURCE)
+            await self._process(line, _SOURCE, _SOURCE)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("the host cannot show its user a line: %s", traceback_of(error, self._redact))
 
     async def close(self) -> None:
-        """End what nobody waits for."""
+        """Ends what nobody waits for."""
         await end_tasks([] if self._emitting is None else [self._emitting])

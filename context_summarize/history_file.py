@@ -54,7 +54,7 @@ class HistoryFile:
         self._from_file = self.loaded = False
 
     async def ready(self) -> None:
-        """Wait until the file is loaded. The first call starts loading."""
+        """Waits until the file is loaded. The first call starts loading."""
         if self._reading is None:
             self._reading = self._do(self._disk.load)
             self._reading.add_done_callback(self._begin)
@@ -63,7 +63,7 @@ class HistoryFile:
             await asyncio.wait({self._reading})
 
     def _begin(self, reading: asyncio.Future[Any]) -> None:
-        """Continue with the rows of the file, followed by the rows that came meanwhile."""
+        """Continues with the rows of the file, followed by the rows that came meanwhile."""
         if reading.cancelled():
             self._disk.warn("it could not be read in time; check its disk")
         rows = None if reading.cancelled() else reading.result()
@@ -74,7 +74,7 @@ class HistoryFile:
         self._do(self._disk.append, self._early)
 
     async def append(self, rows: Sequence[JsonRow]) -> None:
-        """Write rows that have been added to the history. Done when the system has them and all earlier ones.
+        """Writes rows that have been added to the history. Done when the system has them and all earlier ones.
 
         Until the file is loaded, rows are added to the history here, behind those of the file.
         """
@@ -85,12 +85,12 @@ class HistoryFile:
         await self._wait(self._do(self._disk.append, rows))
 
     async def replace(self, rows: Sequence[JsonRow]) -> None:
-        """Archive the file and continue with these rows."""
+        """Archives the file and continues with these rows."""
         self._from_file = self._from_file and bool(rows)
         await self._wait(self._do(self._disk.replace, rows))
 
     async def sync(self) -> None:
-        """Force the written rows onto the disk itself."""
+        """Forces the written rows onto the disk itself."""
         await self._wait(self._do(self._disk.sync))
 
     async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
@@ -107,7 +107,7 @@ class HistoryFile:
         return [*(row for row in _leading_system(ours) if row["role"] not in brought), *theirs]
 
     async def close(self) -> None:
-        """Sync and release the file, within seconds; the disk finishes slower work by itself."""
+        """Syncs and releases the file, within seconds; the disk finishes slower work by itself."""
         if self._reading is not None:
             asyncio.get_running_loop().call_later(_WAIT_SECONDS, self._reading.cancel)
             await self.ready()
@@ -117,7 +117,7 @@ class HistoryFile:
         await asyncio.wait({closing}, timeout=_WAIT_SECONDS)
 
     async def _wait(self, work: asyncio.Future[Any]) -> None:
-        """Wait for the disk, but not while earlier work is late."""
+        """Waits for the disk, but not while earlier work is late."""
         if self._late is None or self._late.done():
             await asyncio.wait({work}, timeout=_WAIT_SECONDS)
             self._late = work
@@ -145,7 +145,7 @@ class _Disk:
         """Set at the end, and where the file could not be loaded: from then on nothing is done."""
 
     def attempt(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Do this, which is one of the methods below. An error is told once; the result is None then."""
+        """Does this, which is one of the methods below. An error is told once; the result is None then."""
         try:
             return None if self._closed else work(*args)
         except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
@@ -156,13 +156,13 @@ class _Disk:
             return None
 
     def warn(self, why: str) -> None:
-        """Say in the log and to the user why the session continues in memory."""
+        """Says in the log and to the user why the session continues in memory."""
         text = f"history file {str(self.path)!r}: {why}; the session continues in memory"
         logger.warning("%s", text)
         self._tell(text)
 
     def load(self) -> list[JsonRow]:
-        """Lock, read and repair the file; a missing or empty one is made. One that is damaged or not ours stays."""
+        """Locks, reads and repairs the file; a missing or empty one is made. One that is damaged or not ours stays."""
         self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _open(Path(f"{self.path}.lock"), "ab")
@@ -187,7 +187,7 @@ class _Disk:
         return [*self._rows]
 
     def append(self, rows: Sequence[JsonRow]) -> None:
-        """Hand the lines of these rows to the system. What an error leaves of them there is their beginning."""
+        """Hands the lines of these rows to the system. What an error leaves of them there is their beginning."""
         self._rows += rows
         if not self._failed:
             with _open(self.path, "r+b") as file:
@@ -195,7 +195,7 @@ class _Disk:
                 file.writelines(_lines(rows))
 
     def replace(self, rows: Sequence[JsonRow]) -> None:
-        """Keep the file beside itself, if it holds rows, and put one with these rows in its place."""
+        """Keeps the file beside itself, if it holds rows, and puts one with these rows in its place."""
         had, self._rows = bool(self._rows), [*rows]
         if had:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
@@ -208,7 +208,7 @@ class _Disk:
         self._write_whole()
 
     def sync(self) -> None:
-        """Force every row onto the disk itself."""
+        """Forces every row onto the disk itself."""
         if self._failed:  # a second sync may succeed although the system has dropped what it could not write
             self._write_whole()
         else:
@@ -216,13 +216,13 @@ class _Disk:
                 os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Let other sessions in."""
+        """Lets other sessions in."""
         self._closed = True
         if self._lock is not None:
             self._lock.close()
 
     def _write_whole(self) -> None:
-        """Put a new file with all rows in place of the old one; after a crash, one of the two is there, whole."""
+        """Puts a new file with all rows in place of the old one; after a crash, one of the two is there, whole."""
         new = Path(f"{self.path}.tmp")
         new.unlink(missing_ok=True)
         with _open(new, "xb") as file:
@@ -240,12 +240,12 @@ class _Disk:
 
 
 def _open(path: Path, mode: Literal["rb", "r+b", "ab", "xb"]) -> BinaryIO:
-    """Open a file, made for its owner alone; a link is refused, because it may lead out of a shared folder."""
+    """Opens a file, made for its owner alone; a link is refused, because it may lead out of a shared folder."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | _NO_LINK, 0o600))
 
 
 def _lock(file: BinaryIO) -> None:
-    """Keep other sessions out until the file is closed, as far as platform and disk have locks."""
+    """Keeps other sessions out until the file is closed, as far as platform and disk have locks."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
@@ -257,7 +257,7 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
-    """The lines of rows; ephemeral ones have none."""
+    """Returns the lines of rows; ephemeral ones have none."""
     for row in rows:
         if not is_ephemeral(row):
             # Escapes of a lone high surrogate and a lone low one would be read as one character; their bytes stay two.
@@ -266,14 +266,14 @@ def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
 
 
 def session_path(path: str, coordinator: Any | None) -> str:
-    """The path with the host's session id in place of `{session_id}`, as far as a file name can hold the id."""
+    """Returns the path with the host's session id in place of `{session_id}`, as far as a file name can hold the id."""
     given = getattr(coordinator, "session_id", None)
     name = re.sub(r"[^\w.-]", "_", given) if isinstance(given, str) and given.strip(".") else "session"
     return path.replace("{session_id}", name)
 
 
 def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
-    """True if `theirs` equals `ours` after a host's filtering.
+    """Returns True if `theirs` equals `ours` after a host's filtering.
 
     The filter follows amplifier-app-cli (`SessionStore._save_transcript`) and amplifier-foundation
     (`sanitize_message`). Rows that it drops, and hook rows, may be there or not. The file has no ephemeral rows.
@@ -289,7 +289,7 @@ def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
 
 
 def _as_saved(row: JsonRow) -> str:
-    """A row as hosts save it: without thinking, `content_blocks`, `None` and its time, and through JSON."""
+    """Returns a row as hosts save it: without thinking, `content_blocks`, `None` and its time, and through JSON."""
     kept = {key: value for key, value in timeless(row).items() if key not in _PRIVATE_KEYS}
     if blocks := blocks_of(row):
         kept["content"] = [block for block in blocks if block_type(block) not in PRIVATE_BLOCKS]

@@ -21,7 +21,7 @@ _CAPABILITIES = ("compact", "preview", "statistics", "undo", "pin", "unpin", "re
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Mount a `SummarizingContextManager` as the session's context.
+    """Mounts a `SummarizingContextManager` as the session's context.
 
     Returns:
         An async function that ends all work under way; the host awaits it at session end.

@@ -78,7 +78,7 @@ class ScriptedProvider:
         return len(self.requests)
 
     def get_info(self) -> ProviderInfo:
-        """The window, in the host's format."""
+        """Returns the window, in the host's format."""
         defaults = {"context_window": self.context_window, "max_output_tokens": self.max_output_tokens}
         return ProviderInfo(id=self.name, display_name="Scripted", defaults=defaults)
 
@@ -87,11 +87,11 @@ class ScriptedProvider:
         return []
 
     def parse_tool_calls(self, response: ChatResponse) -> list[Any]:
-        """The tool calls of the response."""
+        """Returns the tool calls of the response."""
         return response.tool_calls or []
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        """The next answer of the script."""
+        """Returns the next answer of the script."""
         self.requests.append(request)
         self.options.append(kwargs)
         answer = self._script.pop(0) if self._script else self._then
@@ -109,7 +109,7 @@ class ScriptedProvider:
 
 
 def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse:
-    """A plain answer, with usage estimated at four characters per token."""
+    """Returns a plain answer, with usage estimated at four characters per token."""
     read = sum(len(str(message.content)) for message in request.messages) // 4 if request else 0
     wrote = max(1, len(text) // 4)
     usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
@@ -117,5 +117,5 @@ def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse
 
 
 def measure(row: JsonRow) -> int:
-    """Tokens of one row, as a manager estimates them before a provider's own counts correct it."""
+    """Returns the tokens of one row, as a manager estimates them before a provider's own counts correct it."""
     return measure_with(row, TokenCounter().count)

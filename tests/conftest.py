@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from hypothesis import settings
@@ -38,6 +39,12 @@ def module_type() -> str:
 def amplifier_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Each test has an Amplifier folder of its own, made at first need: no test finds the summaries of another."""
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path_factory.getbasetemp() / f"home-{uuid.uuid4().hex}"))
+
+
+@pytest.fixture(autouse=True)
+def screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen of the kernel's mock coordinator is called as hosts' screens are: nobody awaits it."""
+    monkeypatch.setattr("amplifier_core.testing.AsyncMock", lambda **given: AsyncMock(**given) if given else Mock())
 
 
 @pytest.fixture

@@ -1,20 +1,24 @@
 """A server of OpenAI's Responses API that plays a recorded agent and is as strict as the real one.
 
 It refuses a request above its window, a result without its call, a call without its result, a call id that comes twice
-and an unknown `previous_response_id`. It follows https://platform.openai.com/docs/api-reference/responses.
+and an unknown `previous_response_id`. It follows https://platform.openai.com/docs/api-reference/responses. Requests in
+the shape of Chat Completions are answered too; a result there that names no call answers the oldest open one.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
+from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 Item = Mapping[str, Any]
 """One part of an input or an output."""
@@ -84,9 +88,18 @@ class Model:
         number = len(self.requests)
         self.requests.append("\0".join([head, *map(_text, items)]))
         self.largest = max(self.largest, tokens)
-        output = self.answers[number] if number < len(self.answers) else [message("All is done.")]
+        output = self.output(number)
         self._stored[f"resp_{number}"] = [*context, *output]
         return _response(f"resp_{number}", body, output, tokens)
+
+    def output(self, number: int) -> Sequence[Item]:
+        """The agent's answer to the request of this number."""
+        return self.answers[number] if number < len(self.answers) else [message("All is done.")]
+
+    def equal(self) -> list[int]:
+        """For each answered request: how many characters it begins with as the one before did."""
+        pairs = itertools.pairwise(self.requests)
+        return [0, *(len(os.path.commonprefix(pair)) for pair in pairs)]  # noqa: RUF071 (no paths)
 
     def _earlier(self, body: Mapping[str, Any], items: Sequence[Item]) -> list[Item]:
         """What the server adds of the response that the request builds on: what the request does not hold itself."""
@@ -140,24 +153,75 @@ def _response(name: str, body: Mapping[str, Any], output: Sequence[Item], tokens
     return {**told, "output": list(output), "usage": usage}
 
 
+def _from_chat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request of Chat Completions as one of Responses."""
+    items: list[Item] = []
+    waiting: list[str] = []
+    for row in body["messages"]:
+        if row["role"] == "tool":
+            name = row.get("tool_call_id") or waiting[0]
+            waiting.remove(name)
+            items.append({"type": "function_call_output", "call_id": name, "output": row["content"]})
+        elif row.get("content"):
+            items.append({"role": row["role"], "content": row["content"]})
+        for call in row.get("tool_calls") or ():
+            waiting.append(call["id"])
+            items.append({"type": "function_call", "call_id": call["id"], **call["function"]})
+    return {"model": body["model"], "tools": body.get("tools"), "input": items}
+
+
+def _to_chat(response: Mapping[str, Any]) -> dict[str, Any]:
+    """A response of Responses as one of Chat Completions."""
+    texts = [item["content"][0]["text"] for item in response["output"] if item["type"] == "message"]
+    calls = [
+        {"id": i["call_id"], "type": "function", "function": {"name": i["name"], "arguments": i["arguments"]}}
+        for i in response["output"]
+        if i["type"] == "function_call"
+    ]
+    said = {"role": "assistant", "content": "\n".join(texts) or None, **({"tool_calls": calls} if calls else {})}
+    choice = {"index": 0, "message": said, "finish_reason": "tool_calls" if calls else "stop"}
+    used = response["usage"]
+    usage = {"prompt_tokens": used["input_tokens"], "completion_tokens": used["output_tokens"]}
+    usage["total_tokens"] = used["total_tokens"]
+    told = {"id": response["id"], "object": "chat.completion", "created": 0, "model": response["model"]}
+    return {**told, "choices": [choice], "usage": usage}
+
+
 class _Quiet(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
         """Nothing."""
 
 
+class _Threading(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+Respond = Callable[[Mapping[str, Any]], dict[str, Any]]
+_MODELS = {"object": "list", "data": [{"id": "gpt-5", "object": "model", "created": 0, "owned_by": "local"}]}
+
+
+def _answered(respond: Respond, asked: Mapping[str, Any]) -> dict[str, Any]:
+    if asked["REQUEST_METHOD"] == "GET":
+        return _MODELS
+    body = json.loads(asked["wsgi.input"].read(int(asked["CONTENT_LENGTH"])))
+    if asked["PATH_INFO"].endswith("/chat/completions"):
+        return _to_chat(respond(_from_chat(body)))
+    return respond(body)
+
+
 @contextmanager
-def serving(model: Model) -> Iterator[str]:
-    """The address of a server on this machine that answers with the model, for as long as the block runs."""
+def serving(respond: Respond) -> Iterator[str]:
+    """The address of a server on this machine that answers so, for as long as the block runs."""
 
     def application(asked: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
         try:
-            status, told = 200, model.respond(json.loads(asked["wsgi.input"].read(int(asked["CONTENT_LENGTH"]))))
+            status, told = 200, _answered(respond, asked)
         except RefusedError as error:
             status, told = error.status, error.body
         start(f"{status} {HTTPStatus(status).phrase}", [("content-type", "application/json")])
         return [json.dumps(told).encode()]
 
-    with make_server("127.0.0.1", 0, application, handler_class=_Quiet) as server:
+    with make_server("127.0.0.1", 0, application, _Threading, _Quiet) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/v1"

@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -63,7 +62,7 @@ async def _play(session: str, host: str, requests: int, unknown_window: bool) ->
         compactions.add(len(model.requests))
         return HookResult(action="continue")
 
-    with serving(model) as address:
+    with serving(model.respond) as address:
         settings = {"cache": "memory", **({} if unknown_window else {"max_tokens": budget})}
         plan = {
             "session": {
@@ -124,8 +123,7 @@ class _Tool:
 
 
 def _figures(model: Model, compactions: set[int]) -> Figures:
-    texts = model.requests
-    equal = [0, *(len(os.path.commonprefix(pair)) for pair in itertools.pairwise(texts))]  # noqa: RUF071 (no paths)
+    texts, equal = model.requests, model.equal()
     later = range(1, len(texts))
 
     def share(numbers: Sequence[int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -11,15 +11,12 @@ from typing import Any
 import click
 from rich.filesize import decimal
 
-from context_summarize.cli.common import facts, guarded, json_option, print_json, sentence
+from context_summarize.cli.common import echo, facts, guarded, json_option, plain, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rows import counted
 
-cache_option = click.option(
-    "--cache",
-    metavar="PATH",
-    help="The cache file, as in the setting `cache`.  [default: the file in the user's Amplifier folder]",
-)
+_HELP = "The cache file, as in the setting `cache`.  [default: the file in the user's Amplifier folder]"
+cache_option = click.option("--cache", metavar="PATH", help=_HELP)
 
 
 @click.group("cache", short_help="Show or remove the stored summaries.")
@@ -42,12 +39,11 @@ def stats_command(cache: str | None, as_json: bool) -> None:
     Exit status: 0, or 2 if the file cannot be read.
     """
     with guarded():
-        store = open_file(cache)
-        found = asyncio.run(_closing(store, store.stats()))
+        found = asyncio.run(_asked(cache, SqliteStore.stats))
     if as_json:
         print_json({**asdict(found), "path": str(found.path)})
         return
-    sentence(f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}")
+    echo(plain(f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}"))
     entries = ("Entries", f"{found.entries:,}", "summaries, and records that let sessions resume")
     days = [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
     facts([("Size", decimal(found.bytes), "on disk"), entries, *days])
@@ -62,14 +58,14 @@ def clear_command(cache: str | None) -> None:
     Exit status: 0 done, 1 not confirmed, 2 if the file cannot be written.
     """
     with guarded():
-        store = open_file(cache)
-        removed = asyncio.run(_closing(store, store.clear()))
+        removed = asyncio.run(_asked(cache, SqliteStore.clear))
     sentence(f"Removed {counted(removed, 'entry', 'entries')}.")
 
 
-async def _closing(store: SqliteStore, work: Awaitable[Any]) -> Any:
+async def _asked(cache: str | None, question: Callable[[SqliteStore], Awaitable[Any]]) -> Any:
+    store = open_file(cache)
     try:
-        return await work
+        return await question(store)
     finally:
         await store.close()
 

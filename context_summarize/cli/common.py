@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 from rich import box
@@ -18,11 +18,10 @@ from rich.text import Text
 from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
 
-_WIDTH = 100
-"""Most terminal columns that a sentence uses."""
-_LINE = 400
-"""Characters of a warning that are shown."""
-
+_WIDTH, _LINE = 100, 400
+"""Most terminal columns that a sentence uses; characters of a warning that are shown."""
+_REMARK, _WIDEST = 30, 10_000
+"""Fewest terminal columns of a remark in a table; more of them than any terminal has."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
@@ -86,13 +85,17 @@ class _Warnings(logging.Handler):
             told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
 
 
+Progressing: TypeAlias = Callable[[str, int], Callable[[int], None]]
+"""Takes what is done, and how much there is; the answer is told how much is done."""
+
+
 @contextmanager
-def replaying(total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, which is told how much is done; none if stderr is not a terminal."""
+def progressing() -> Iterator[Progressing]:
+    """A progress bar on stderr from the first moment on; none if stderr is not a terminal."""
     err = Console(stderr=True)
     with Progress(console=err, disable=not err.is_terminal) as bar:
-        task = bar.add_task("Replaying", total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task("Reading", total=None)
+        yield lambda what, total: lambda done: bar.update(task, description=what, completed=done, total=total)
 
 
 class _Terminal(Console):
@@ -104,12 +107,9 @@ class _Terminal(Console):
             super().on_broken_pipe()
 
 
-def echo(text: str) -> None:
+def echo(text: str, style: str | None = None) -> None:
     """Print lines as they are."""
-    try:
-        click.echo(text)
-    except BrokenPipeError:
-        _Terminal().on_broken_pipe()
+    _Terminal().out(text, style=style, highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -134,18 +134,30 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
     for at, title in enumerate(titles):
-        made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
+        is_number = any(row[at][:1].isdigit() for row in cells)
+        made.add_column(title, justify="right" if is_number else "left", no_wrap=True)
     for row in cells:
         made.add_row(*map(Text, row))
-    _Terminal().print(made)
+    named = ([f"{title} {cell}" for title, cell in zip(titles, row, strict=True) if cell] for row in cells)
+    _print_table(made, map(", ".join, named))
 
 
-def facts(lines: Iterable[tuple[str, str, str]]) -> None:
+def facts(lines: Sequence[tuple[str, str, str]]) -> None:
     """A table of (what, figure, remark), without a header."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", style="bold", no_wrap=True)
-    grid.add_column(style="dim")
+    grid.add_column(style="dim", min_width=_REMARK)
     for line in lines:
         grid.add_row(*(Text(plain(cell)) for cell in line))
-    _Terminal().print(grid)
+    _print_table(grid, (f"{what}: {figure} {remark}" for what, figure, remark in lines))
+
+
+def _print_table(made: Table, paragraphs: Iterable[str]) -> None:
+    """Print a table; where the terminal is too narrow for it, a paragraph for each row."""
+    out = _Terminal()
+    if out.measure(made, options=out.options.update(max_width=_WIDEST)).minimum <= out.width:
+        out.print(made)
+        return
+    for text in paragraphs:
+        sentence(f"- {text}")

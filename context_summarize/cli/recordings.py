@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from context_summarize.cli.common import (
+    Progressing,
     echo,
     facts,
     guarded,
@@ -19,8 +21,8 @@ from context_summarize.cli.common import (
     json_option,
     plain,
     print_json,
+    progressing,
     read_config,
-    replaying,
     sentence,
     table,
     told,
@@ -29,9 +31,10 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
+from context_summarize.replay.inspection import Inspection, inspect_rows
 from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
-from context_summarize.replay.recordings import Inspection, Recording, inspect_rows, open_recording
+from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
 from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
@@ -39,24 +42,15 @@ from context_summarize.transcript.rows import counted
 
 _WINDOW, _MAX_OUTPUT = 40_000, 4_000
 _TOKENS = click.IntRange(min=1)
-_KERNEL_SECONDS = 0.2
-"""If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
-NO_SUMMARY = 3
-"""Exit status where the provider was asked and wrote no summary."""
 _SESSION_HELP = (
-    "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
-    "stored, or the beginning of one; or - for standard input."
+    "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code, or messages in OpenAI's or "
+    "Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or the "
+    "beginning of one; or - for standard input."
 )
-_CONFIG_HELP = (
-    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
-    "as text. `none` means no value."
-)
+_CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
 _WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
 _OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
-_PROVIDER_HELP = (
-    "The entry-point name of an installed Amplifier provider module, such as provider-openai.  [default: offline, code "
-    "without a model]"
-)
+_PROVIDER_HELP = "An installed provider module, such as provider-openai.  [default: offline, code without a model]"
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
     "network. A model writes better summaries (--provider)."
@@ -102,8 +96,8 @@ def replay_command(
         config = read_config(settings)
         if config.persistence is not None:
             raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
-        recording = _opened(session)
-        with replaying(len(recording.rows)) as progress:
+        with progressing() as progress:
+            recording = _opened(session)
             result = asyncio.run(_played(recording.rows, config, progress, **asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
@@ -115,47 +109,40 @@ def replay_command(
         _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         told(result.problem, "red")
-        click.get_current_context().exit(1 if result.failed else NO_SUMMARY)
+        click.get_current_context().exit(1 if result.failed else 3)
 
 
 def _opened(session: str) -> Recording:
-    """The recording that the argument names; a line that is left out of it is named on stderr.
-
-    Raises:
-        CommandError: there is none, or it holds no session.
-    """
+    """The recording that the argument names; stderr says what is left out of it."""
     recording = open_recording(session)
-    if recording.cut is not None:
-        told(f"note: {recording.cut} is cut off and left out; is the file still being written?", "yellow")
+    if recording.left_out:
+        told(f"note: left out of {recording.name}: {recording.left_out}", "yellow")
     return recording
 
 
 async def _played(
     rows: Sequence[JsonRow],
     config: Config,
-    progress: Callable[[int], None],
+    progress: Progressing,
     provider: str | None,
     window: int | None,
     max_output: int | None,
 ) -> ReplayResult:
-    """The replay with a provider of this name, which is cleaned up at the end.
-
-    Raises:
-        CommandError: see `_mounted`.
-    """
+    """The replay with a provider of this name, which is cleaned up at the end."""
     from amplifier_core.testing import MockCoordinator
 
+    played = partial(replay, rows, config=config, progress=progress("Replaying", len(rows)))
     if provider in (None, OfflineProvider.name):
         sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        return await replay(rows, OfflineProvider(TokenCounter().count, **sizes), config=config, progress=progress)
+        return await played(OfflineProvider(TokenCounter().count, **sizes))
     budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
     coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
     try:
         name, mounted = await _mounted(provider, coordinator)
-        return await replay(rows, mounted, name=name, config=config, token_budget=budget, progress=progress)
+        return await played(mounted, name=name, token_budget=budget)
     finally:
         await coordinator.cleanup()
-        await asyncio.sleep(_KERNEL_SECONDS)
+        await asyncio.sleep(0.2)  # a process that ends sooner may crash in a thread of amplifier-core's kernel
 
 
 async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
@@ -191,7 +178,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     if show_view and result.last_view:
         heading("Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
-            echo(click.style(f"── {at} {row['role']} ──", bold=True))
+            echo(f"── {at} {row['role']} ──", "bold")
             echo(plain(row_text(row)))
     heading("Compactions", _COMPACTIONS)
     if result.compactions:
@@ -204,7 +191,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     heading("Totals", "The whole session. An agent makes one request for each assistant message.")
     facts(figures(result))
     heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    facts(map(_verdict, result.checks))
+    facts([*map(_verdict, result.checks)])
 
 
 def _cells(line: Compaction) -> tuple[object, ...]:
@@ -225,14 +212,14 @@ def _verdict(check: Check) -> tuple[str, str, str]:
 def inspect_command(session: str, as_json: bool) -> None:
     """Say what a recording holds, without replaying it: rows, tokens, broken pairs, largest messages.
 
-    --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles and
-    largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
+    --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles, tools
+    and largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
 
     Exit status: 0, 2 if the session or an option cannot be used, 130 interrupted.
     """
-    with guarded():
+    with guarded(), progressing() as progress:
         recording = _opened(session)
-        found = inspect_rows(recording.rows)
+        found = inspect_rows(recording.rows, progress=progress("Inspecting", len(recording.rows)))
     if as_json:
         print_json({"file": recording.name, **asdict(found)})
         return
@@ -250,6 +237,7 @@ def _print_inspection(name: str, found: Inspection) -> None:
         sentence(f"{counted(found.orphan_results, 'result')} without a call.")
     about = {
         "roles": "System and developer rows belong to the host and have no message number.",
+        "tools": "Calls, results, and the tokens of these.",
         "largest": "The messages that take the most tokens.",
     }
     for title, remark in about.items():

@@ -79,16 +79,16 @@ class Draft:
         """False where the row of notes had to go."""
 
     def size(self) -> int:
-        """Tokens of the view, system prompt aside."""
+        """Returns the tokens of the view, system prompt aside."""
         size = self._size(self.view)
         return size + self._notes_room(size)
 
     def fits(self) -> bool:
-        """Whether the budget holds it."""
+        """Returns True if the budget holds it."""
         return self.size() <= self._given.limits.view_room
 
     def notes_room(self) -> int:
-        """Tokens that the row of notes may take: at most half of what is freed."""
+        """Returns the tokens that the row of notes may take: at most half of what is freed."""
         return self._notes_room(self._size(self.view))
 
     def _notes_room(self, size: int) -> int:
@@ -97,7 +97,7 @@ class Draft:
         return max(0, min(self._given.limits.notes_room, (self.now - size) // 2))
 
     def _size(self, view: View) -> int:
-        """Tokens of a view; of a plan's next view without its row of notes."""
+        """Returns the tokens of a view; of a plan's next view without its row of notes."""
         if view.shortened is not self._shortened:
             self._sizes, self._shortened = self._group_sizes(view), view.shortened
         log = self._given.log
@@ -120,16 +120,16 @@ class Draft:
         return self._size_of(view.nodes)
 
     def _size_of(self, nodes: Sequence[Node]) -> int:
-        """Tokens of the rows of these nodes."""
+        """Returns the tokens of the rows of these nodes."""
         known = ((node, self._given.size_of(node)) for node in nodes)
         return sum(node.summary_tokens + FRAME_TOKENS if size is None else size for node, size in known)
 
     def missing(self) -> tuple[Node, ...]:
-        """The nodes whose texts are not known."""
+        """Returns the nodes whose texts are not known."""
         return tuple(node for node in self.view.nodes if self._given.size_of(node) is None)
 
     def summarise(self, keep_recent: int, goal: int) -> None:
-        """Summarise the oldest segments until the view takes no more than `goal` tokens.
+        """Summarises the oldest segments until the view takes no more than `goal` tokens.
 
         Args:
             keep_recent: newest rows that stay verbatim.
@@ -144,7 +144,7 @@ class Draft:
             self.merge()
 
     def summarise_remainder(self, keep_recent: int, focus: str | None = None) -> None:
-        """Summarise what lies between the last closed segment and the newest rows: a segment that ends there."""
+        """Summarises what lies between the last closed segment and the newest rows: a segment that ends there."""
         limit, segments = self._given.log.summarisable(keep_recent), self._given.segments
         node = segments.remainder(self.view.frontier, limit, focus) if segments else None
         if node is not None:
@@ -152,7 +152,7 @@ class Draft:
             self.level = max(self.level, 2)
 
     def merge(self) -> None:
-        """Merge summaries that exceed their share."""
+        """Merges summaries that exceed their share."""
         self.view = replace(self.view, nodes=self._merged(self.view.nodes))
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -179,20 +179,26 @@ class Draft:
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 
-    def shorten_results(self, keep_recent: int, longest: int | None) -> None:
-        """Shorten tool results above `longest` tokens, those of the newest `keep_recent` rows aside."""
-        if longest is None:
+    def shorten_results(self, keep_recent: int, longest: int | None, goal: int | None = None) -> None:
+        """Shortens tool results above `longest` tokens, those of the newest `keep_recent` rows aside.
+
+        Args:
+            goal: if given, the longest come first, until the view takes no more than so many tokens.
+        """
+        log, limits, sizes = self._given.log, self._given.limits, dict[int, int]()
+        if longest is None or limits.shorten_above is None:
             return
-        log, rows = self._given.log, dict[int, int]()
-        for entry in results(log, self._given.view.frontier_row, len(log) - keep_recent):
-            if entry.origin is None or entry.origin in self._pinned_rows:
-                continue
-            if short(log, entry, self.view).tokens > longest:
-                rows[entry.origin] = short_length(longest)
-        self._shorten(rows)
+        for entry in results(log, self.view.frontier_row, len(log) - keep_recent):
+            size = short(log, entry, self.view).tokens
+            if entry.origin is not None and entry.origin not in self._pinned_rows and size > longest:
+                sizes[entry.origin] = size
+        length = short_length(limits.shorten_above)
+        if goal is not None:
+            length = max(length, _water_level(sizes.values(), goal - self.size() + sum(sizes.values())))
+        self._shorten({row: length for row, size in sizes.items() if size > length})
 
     def shorten_longest(self) -> None:
-        """Shorten rows, longest first, until it fits: all rows above one length are cut to that length."""
+        """Shortens rows, longest first, until it fits: all rows above one length are cut to that length."""
         for aim in _AIMS:
             sizes = self._shortenable()
             fixed = self.size() - sum(sizes.values())
@@ -229,7 +235,7 @@ class Draft:
 
 
 def _water_level(sizes: Iterable[int], room: int) -> int:
-    """The largest length at which the sum of min(size, length) is within the room."""
+    """Returns the largest length at which the sum of min(size, length) is within the room."""
     smallest_first = sorted(sizes)
     for at, size in enumerate(smallest_first):
         left = len(smallest_first) - at

@@ -44,7 +44,7 @@ class Grouper:
         self._answers: list[tuple[int, Call]] = []
 
     def feed(self, index: int, row: Row) -> list[Group]:
-        """The groups that this row closes, oldest first; most often one, the row itself."""
+        """Returns the groups that this row closes, oldest first; most often one, the row itself."""
         if not self._open:
             return self._start(index, row)
         if row.rendered and row.result_ids:
@@ -61,13 +61,13 @@ class Grouper:
         return []
 
     def open_groups(self) -> list[Group]:
-        """The open run as it stands, without closing it: its calls may still be answered."""
+        """Returns the open run as it stands, without closing it: its calls may still be answered."""
         if not self._open:
             return []
         return [Group(self._open[0][0], self._open[-1][0] + 1, True, False, tuple(self._answers), open=True)]
 
     def pass_over(self) -> list[Group]:
-        """Close the open run as abandoned: calls without a result stay without one."""
+        """Closes the open run as abandoned: calls without a result stay without one."""
         if not self._open:
             return []
         rows, last = self._open, self._answers[-1][0] if self._answers else self._open[0][0]
@@ -90,7 +90,7 @@ class Grouper:
 
 
 def answered_calls(group: Group) -> dict[int, list[Call]]:
-    """The calls that each row of a group answers."""
+    """Returns the calls that each row of a group answers."""
     found: dict[int, list[Call]] = {}
     for index, call in group.answers:
         found.setdefault(index, []).append(call)
@@ -116,7 +116,7 @@ def render_group(
     redact: Redact | None = None,
     first_user: JsonRow | None = None,
 ) -> list[RenderedRow]:
-    """The rendered rows of one group, numbered from `number`.
+    """Returns the rendered rows of one group, numbered from `number`.
 
     `rows` is the whole history, and `first_user` its first user message. A tool result longer than half a segment is
     cut to head and tail, and so is a row longer than ten segments; with `segment_tokens=None` nothing is cut.
@@ -145,7 +145,7 @@ def render_group(
 
 
 def _watched(redact: Redact, found: list[str], text: str) -> str:
-    """The text without secrets; where it has some, that is noted in `found`."""
+    """Returns the text without secrets; where it has some, that is noted in `found`."""
     clean = redact(text)
     if clean != text:
         found.append(clean)
@@ -163,7 +163,7 @@ def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | 
 
 
 def _header_name(name: object, redact: Redact | None) -> str | None:
-    """A tool's name as a header shows it: on one line, whatever ends it has."""
+    """Returns a tool's name as a header shows it: on one line, whatever ends it has."""
     if not isinstance(name, str):
         return None
     return " ".join((redact(name) if redact else name).split()) or None
@@ -194,7 +194,7 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
 
 
 def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
-    """The text of a row from its parts, as (is a tool result, text)."""
+    """Returns the text of a row from its parts, as (is a tool result, text)."""
     if segment_tokens is None:
         return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
     longest = segment_tokens * 4 * LARGE_SEGMENTS
@@ -204,7 +204,7 @@ def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact:
 
 
 def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
-    """The text without secrets, and then cut in its middle: half a secret is no longer known for one."""
+    """Returns the text without secrets, and then cut in its middle: half a secret is no longer known for one."""
     if redact is None:
         return cut_middle(text, limit_bytes)
     least = limit_bytes * 2 // 3 + _MARGIN
@@ -217,6 +217,6 @@ def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
-    """The texts of one row as one; a secret that is split over two of them shows only then."""
+    """Returns the texts of one row as one; a secret that is split over two of them shows only then."""
     text = sign.join(texts)
     return redact(text) if redact and len(texts) > 1 else text

@@ -9,6 +9,9 @@ GROWTH = 0.8
 
 No compaction frees less than this share of the threshold, times what it leaves."""
 
+_LEFT = 0.4
+"""Share of the base that a compaction may leave in use without a look at the results among the newest rows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -28,6 +31,8 @@ class Limits:
     fan_in: int
     shorten_above: int | None
     """Tool results above this many tokens are shortened; None = never."""
+    shorten_newest_above: int | None = None
+    """The same for those among the newest rows, where a compaction would leave more than `most_left`."""
     notes_room: int = 0
     """Tokens that the row of notes may take; they come out of `share`."""
 
@@ -41,8 +46,13 @@ class Limits:
         """Tokens of the view that a compaction aims at."""
         return int(self.target * self.base)
 
+    @property
+    def most_left(self) -> int:
+        """Tokens of the view that a compaction leaves at most, where it takes no more than shorter results."""
+        return int(_LEFT * self.base)
+
     def again_above(self, left: int) -> int:
-        """Tokens of the view from which on a compaction is due, if the last one left so many.
+        """Returns the tokens of the view from which on a compaction is due, if the last one left so many.
 
         The same holds before it: a compaction that would leave so many is worth making from this size on. What is left
         raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half

@@ -78,7 +78,7 @@ class Log:
         return len(self.rows)
 
     def add(self, row: Row, tokens: int = -1) -> list[Group]:
-        """Append one analysed row; returns the groups that it closes. `tokens` -1 leaves the counting for later."""
+        """Appends one analysed row; returns the groups that it closes. `tokens` -1 leaves the counting for later."""
         index = len(self.rows)
         self.rows.append(row)
         if row.user and self.first_user is None:
@@ -91,7 +91,7 @@ class Log:
         return closed
 
     def _is_repeated(self, row: Row) -> bool:
-        """True for a system row whose equal came before it: hosts may add their prompt again and again."""
+        """Returns True for a system row whose equal came before it: hosts may add their prompt again and again."""
         if row.role not in SYSTEM_ROLES:
             return False
         text = compact_json([row.role, row.raw.get("content")])
@@ -223,20 +223,20 @@ class Log:
         return group_entries(self.rows, group, self.count_row, self.count)
 
     def take_in(self, index: int, closed: Sequence[Group]) -> None:
-        """Count a row, and make the entries of the groups that it has closed."""
+        """Counts a row, and makes the entries of the groups that it has closed."""
         self.count_row(index)
         for group in closed:
             self.entries(group)
 
     def make_entries_from(self, row: int) -> None:
-        """Count all rows from this one on, and make the entries of their groups."""
+        """Counts all rows from this one on, and makes the entries of their groups."""
         for index in range(row, len(self.rows)):
             self.count_row(index)
         for group in self.from_row(row):
             self.entries(group)
 
     def forget_entries_before(self, row: int) -> None:
-        """Let go of the entries of rows before this one."""
+        """Lets go of the entries of rows before this one."""
         entries, shortened = self._entries.copy(), self.shortened.copy()  # a thread may be adding to them
         self._entries = {start: found for start, found in entries.items() if start >= row}
         self.shortened = {at: entry for at, entry in shortened.items() if at[0] >= row}
@@ -249,7 +249,7 @@ class Log:
         return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
 
     def hash_groups(self, end: int) -> None:
-        """Compute the hashes of the rendered groups before `end`."""
+        """Computes the hashes of the rendered groups before `end`."""
         for ordinal in range(self._hashed, end):
             digest = group_hash(self.render(self.rendered_group(ordinal)))
             self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest

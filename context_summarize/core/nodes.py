@@ -68,7 +68,7 @@ def _hashed(*parts: str) -> str:
 def segment_key(
     rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
 ) -> str:
-    """The key of a level-0 summary: nothing but what its text may depend on."""
+    """Returns the key of a level-0 summary: nothing but what its text may depend on."""
     extra = () if focus is None else (focus,)
     return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
 
@@ -78,7 +78,7 @@ MOST_GROWTH = 6
 
 
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
-    """The address of the summary that stands for these neighbours."""
+    """Returns the address of the summary that stands for these neighbours."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
@@ -87,7 +87,7 @@ def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int
 
 
 def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes and all that stand below them, each before its children."""
+    """Yields the nodes and all that stand below them, each before its children."""
     for node in nodes:
         yield node
         yield from with_children(node.children)

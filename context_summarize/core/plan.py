@@ -61,15 +61,15 @@ class Plan:
 
 
 def plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
+    """Returns the plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
     draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(limits.keep_recent, goal)
     if request.reason == "manual":
         draft.summarise_remainder(limits.keep_recent, request.focus)
-    if draft.size() > limits.threshold_room:
-        draft.shorten_results(given.log.rows_of_newest_group, limits.shorten_above)
+    if draft.size() > limits.most_left:
+        draft.shorten_results(given.log.rows_of_newest_group, limits.shorten_newest_above, limits.most_left)
     if not request.known_only:
         _make_fit(draft, limits)
     return _finished(given, draft, request.reason, goal)
@@ -85,7 +85,7 @@ def next_plan(given: PlanInput) -> Plan:
 
 
 def _prefetched_goal(draft: Draft, limits: Limits) -> int:
-    """Tokens left by a compaction that summarises as much as one at the very threshold would.
+    """Returns the tokens left by a compaction that summarises as much as one at the very threshold would.
 
     That is more than now while usage is below the threshold, and less once it is above.
     """

@@ -127,7 +127,7 @@ def shown(log: Log, group: Group, view: View) -> Sequence[Entry]:
 
 
 def _is_hidden(log: Log, index: int, view: View) -> bool:
-    """True for a system row that the host's own prompt replaces."""
+    """Returns True for a system row that the host's own prompt replaces."""
     row = log.rows[index]
     return view.hides_system and row.role == "system" and not (is_hook(row.raw) or is_instruction(row.raw))
 

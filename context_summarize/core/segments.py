@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from context_summarize.background import in_thread
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, merge_node, segment_key
@@ -17,9 +16,9 @@ _LEAST = 512
 """Segments of this length are cut in the smallest windows too."""
 
 
-def derive_segment_tokens(budget: int) -> int:
-    """Returns the power of two nearest (in log2, ties down) to budget / 8, within 512…16,384."""
-    exponent = math.log2(max(budget, 1) / 8)
+def derive_segment_tokens(base: int) -> int:
+    """Returns the power of two nearest (in log2, ties down) to base / 8, within 512…16,384."""
+    exponent = math.log2(max(base, 1) / 8)
     nearest = math.ceil(exponent - 0.5)
     return int(min(16_384, max(_LEAST, 2**nearest)))
 
@@ -29,9 +28,9 @@ def derive_summary_tokens(segment_tokens: int) -> int:
     return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
 
 
-def is_too_long(segment_tokens: int, budget: int) -> bool:
-    """Returns True for segments that are too long for a window which has become smaller."""
-    return segment_tokens > max(_LEAST, budget / 4)
+def is_too_long(segment_tokens: int, base: int) -> bool:
+    """Returns True for segments that are too long for a base which has become smaller."""
+    return segment_tokens > max(_LEAST, base / 4)
 
 
 def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:
@@ -99,16 +98,20 @@ class Segments:
         """The first rendered group that is in no segment."""
         return self.leaves[-1].end_group if self.leaves else self.first_group
 
-    async def advance(self) -> None:
-        """Take in the groups that have closed since the last time; a thread renders them where they are long."""
-        next_group = self._next_start + len(self._uncut)
-        await in_thread(self.log.characters_from(self.log.row_of(next_group)), self._render_from, next_group)
-        self.take_in()
+    @property
+    def _next_group(self) -> int:
+        """The first rendered group that has not been taken in."""
+        return self._next_start + len(self._uncut)
 
-    def _render_from(self, ordinal: int) -> None:
-        for at in range(ordinal, len(self.log.rendered)):
-            self._rendering(at)
-            self.log.hash_groups(at + 1)  # its record will need them
+    def backlog(self) -> int:
+        """Returns about how many characters `render_ahead` has to read."""
+        return self.log.characters_from(self.log.row_of(self._next_group))
+
+    def render_ahead(self) -> None:
+        """Renders the groups that have closed since the last time; a thread may do it."""
+        for ordinal in range(self._next_group, len(self.log.rendered)):
+            self._rendering(ordinal)
+            self.log.hash_groups(ordinal + 1)  # its record will need them
 
     def _rendering(self, ordinal: int) -> list[RenderedRow]:
         found = self._rendered.get(ordinal)
@@ -117,9 +120,9 @@ class Segments:
         return found
 
     def take_in(self) -> None:
-        """Take in the groups that have closed since the last time."""
+        """Takes in the groups that have closed since the last time."""
         segment_tokens, summary_tokens = self.cutting.sizes
-        for ordinal in range(self._next_start + len(self._uncut), len(self.log.rendered)):
+        for ordinal in range(self._next_group, len(self.log.rendered)):
             self._uncut.append((cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user))
         while (count := next_cut(self._uncut, segment_tokens)) is not None:
             first, end = self._next_start, self._next_start + count

@@ -61,7 +61,7 @@ def _checked_int(value: int, where: str) -> int:
 
 
 def normalise(message: Any) -> JsonRow:
-    """Check a row and copy it deeply; pydantic blocks become dicts.
+    """Checks a row and copies it deeply; pydantic blocks become dicts.
 
     Raises:
         MessageError: no dict, no role or an unknown one, a tool row without id, or a value that cannot become JSON.

@@ -58,18 +58,18 @@ def is_reminder(raw: JsonRow) -> bool:
 
 
 def is_instruction(raw: JsonRow) -> bool:
-    """True for an instruction that newer hosts keep between the messages; none of them is the user's."""
+    """Returns True for an instruction that newer hosts keep between the messages; none of them is the user's."""
     return _INSTRUCTION in _marks(raw) and raw["role"] in (*SYSTEM_ROLES, "user") and not any(ids_of_results(raw))
 
 
 def _is_over(raw: JsonRow) -> bool:
-    """True for such an instruction that is in force no more."""
+    """Returns True for such an instruction that is in force no more."""
     marks = _marks(raw).get(_INSTRUCTION)
     return is_instruction(raw) and isinstance(marks, dict) and marks.get("disposition") in _OVER
 
 
 def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
-    """True for a user row whose text is the user's own: no hook's, and of a human where the host tells.
+    """Returns True for a user row whose text is the user's own: no hook's, and of a human where the host tells.
 
     A delegation is the user's where a session began with one (`first`: the session's first user row): its user is
     another agent.
@@ -86,7 +86,7 @@ def _origin(raw: JsonRow) -> object:
 
 
 def is_hook(raw: JsonRow) -> bool:
-    """True for a row that a hook has added: hosts do not save it, reminders aside."""
+    """Returns True for a row that a hook has added: hosts do not save it, reminders aside."""
     return _marks(raw).get("source") == "hook" and not is_reminder(raw)
 
 
@@ -96,7 +96,7 @@ def is_ephemeral(raw: JsonRow) -> bool:
 
 
 def id_of(value: Any) -> str:
-    """A call id as text; "" where there is none. Numbers occur in hand-written transcripts."""
+    """Returns a call id as text; "" where there is none. Numbers occur in hand-written transcripts."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= MAX_INT_BITS:
@@ -105,13 +105,13 @@ def id_of(value: Any) -> str:
 
 
 def blocks_of(raw: JsonRow) -> Sequence[Any]:
-    """The blocks of a row's content; none where the content is text or missing."""
+    """Returns the blocks of a row's content; none where the content is text or missing."""
     content = raw.get("content")
     return content if isinstance(content, list | tuple) else ()
 
 
 def block_type(block: Any) -> str:
-    """The type that a block declares; "" where it declares none."""
+    """Returns the type that a block declares; "" where it declares none."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) else ""
 
@@ -127,12 +127,12 @@ def arguments_of(value: Any) -> Any:
 
 
 def has_id(entry: Any) -> bool:
-    """True for a block or a `tool_calls` entry with a usable id."""
+    """Returns True for a block or a `tool_calls` entry with a usable id."""
     return isinstance(entry, dict) and bool(id_of(entry.get("id")))
 
 
 def _call(entry: Mapping[str, Any]) -> Call:
-    """The call of a block, or of an entry of `tool_calls`."""
+    """Returns the call of a block, or of an entry of `tool_calls`."""
     function = entry.get("function")
     if isinstance(function, dict):
         return Call(id_of(entry["id"]), str(function.get("name") or ""), arguments_of(function.get("arguments")))
@@ -154,12 +154,12 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
 
 
 def is_call(block: Any) -> bool:
-    """True for a block that is a call with a usable id."""
+    """Returns True for a block that is a call with a usable id."""
     return block_type(block) in CALL_BLOCKS and bool(id_of(block.get("id")))
 
 
 def is_result(block: Any) -> bool:
-    """True for a block that holds the result of a call."""
+    """Returns True for a block that holds the result of a call."""
     return block_type(block) == "tool_result"
 
 
@@ -179,7 +179,7 @@ def result_block_id(block: Mapping[str, Any]) -> str:
 
 
 def rough_size(value: Any) -> int:
-    """Characters of all texts in a row, and some for each place in it: about the work of reading it."""
+    """Returns the characters of all texts in a row, and some for each place in it: about the work of reading it."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
@@ -188,7 +188,7 @@ def rough_size(value: Any) -> int:
 
 
 def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
-    """Whether the first row that is neither system nor developer is a user message; None when there is none.
+    """Returns True if the first row that is neither system nor developer is a user message; None when there is none.
 
     A user message has role user, is no row of a hook or instruction of the host, and holds no tool result.
     """

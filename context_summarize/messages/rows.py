@@ -57,7 +57,7 @@ PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
 
 
 def equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
-    """How many rows at the start are equal."""
+    """Returns how many rows at the start are equal."""
     pairs = enumerate(zip(earlier, later, strict=False))
     return next((at for at, (old, new) in pairs if old != new), min(len(earlier), len(later)))
 
@@ -74,7 +74,7 @@ def compact_json(value: Any) -> str:
 
 
 def saved_json(value: Any) -> str:
-    """The same without None, which hosts do not save: a summary's key must not depend on it."""
+    """Returns the same without None, which hosts do not save: a summary's key must not depend on it."""
     text = compact_json(value)
     return compact_json(_without_none(value)) if "null" in text else text
 
@@ -88,7 +88,7 @@ def _without_none(value: Any) -> Any:
 
 
 def copy_json(value: Any) -> Any:
-    """Copy dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
+    """Copies dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
     if isinstance(value, dict):
         return {key: item if type(item) is str else copy_json(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -20,7 +20,7 @@ _FIRST = (*PRIVATE_BLOCKS, "tool_result")
 
 
 def shortened_to(row: JsonRow, share: float, hint: str) -> JsonRow:
-    """The row with about this share of each of its long texts; `hint` ends the note of what is gone."""
+    """Returns the row with about this share of each of its long texts; `hint` ends the note of what is gone."""
     return _with_short(row, lambda value: _value(value, share, hint))
 
 
@@ -42,7 +42,7 @@ def _with_short(row: JsonRow, short: Short) -> JsonRow:
 
 
 def _block(block: Any, short: Short) -> Any:
-    """A block, or an entry of `tool_calls`."""
+    """Returns a block, or an entry of `tool_calls`."""
     if block_type(block) in PRIVATE_BLOCKS:
         return block  # signed by the provider; a changed one is refused
     if is_image(block):
@@ -65,7 +65,7 @@ def _text(text: str, share: float, hint: str) -> str:
 
 
 def _value(value: Any, share: float, hint: str) -> Any:
-    """A value with every long text in it shortened, whatever its key."""
+    """Returns a value with every long text in it shortened, whatever its key."""
     if isinstance(value, str):
         return _text(value, share, hint)
     if isinstance(value, list):

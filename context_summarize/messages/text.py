@@ -31,7 +31,7 @@ def content_text(content: Any) -> str:
 
 
 def block_text(block: Any) -> str:
-    """The public text of one block; an unknown block becomes JSON."""
+    """Returns the public text of one block; an unknown block becomes JSON."""
     kind = block_type(block)
     if isinstance(block, str):
         return block
@@ -61,7 +61,7 @@ def result_value(block: Mapping[str, Any]) -> Any:
 
 
 def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
-    """The text of a row as the summariser sees it, as (is a tool result, text) parts, none of them empty.
+    """Returns the text of a row as the summariser sees it, as (is a tool result, text) parts, none of them empty.
 
     `names` maps the call ids that this row answers to tool names; a result whose id is not in it is an orphan.
     """
@@ -116,7 +116,7 @@ def _countable(block: Any) -> Iterator[str | Mapping[str, Any]]:
 
 
 def is_image(block: Any) -> bool:
-    """True for an image block in any of the shapes."""
+    """Returns True for an image block in any of the shapes."""
     return block_type(block) in ("image", "image_url", "input_image")
 
 
@@ -149,7 +149,7 @@ def image_source(block: Mapping[str, Any]) -> JsonRow | None:
 
 
 def image_note(block: Mapping[str, Any]) -> str:
-    """The line that stands for an image in a transcript: its address, or its type and size."""
+    """Returns the line that stands for an image in a transcript: its address, or its type and size."""
     source = image_source(block) or {"media_type": "image", "data": image_url(block)}
     if "url" in source:
         return f"[image: {source['url']}]"

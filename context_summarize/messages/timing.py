@@ -16,12 +16,12 @@ TIME = "timestamp"
 
 
 def time_text(seconds: float) -> str:
-    """A time in seconds since 1970 as rows carry it: ISO 8601, UTC, milliseconds."""
+    """Returns a time in seconds since 1970 as rows carry it: ISO 8601, UTC, milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def set_times(rows: Iterable[JsonRow], now: str, ours: Iterable[JsonRow] = ()) -> None:
-    """Give each row without a time one: that of an equal row among `ours`, in order, else `now`."""
+    """Gives each row without a time one: that of an equal row among `ours`, in order, else `now`."""
     without = [row for row in rows if not _has_time(row)]
     known: dict[str, deque[JsonRow]] = defaultdict(deque)
     for row in filter(_has_time, ours) if without else ():
@@ -36,7 +36,7 @@ def set_times(rows: Iterable[JsonRow], now: str, ours: Iterable[JsonRow] = ()) -
 
 
 def timeless(row: JsonRow) -> JsonRow:
-    """The row without its time, for comparisons."""
+    """Returns the row without its time, for comparisons."""
     marks = row.get("metadata")
     if marks is not None and not isinstance(marks, dict):
         return row
@@ -46,7 +46,7 @@ def timeless(row: JsonRow) -> JsonRow:
 
 
 def _has_time(row: JsonRow) -> bool:
-    """True where the host gave a time, in the metadata or beside it; or metadata that can hold none."""
+    """Returns True where the host gave a time, in the metadata or beside it; or metadata that can hold none."""
     marks = row.get("metadata")
     if marks is not None and not isinstance(marks, dict):
         return True

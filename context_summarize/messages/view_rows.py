@@ -22,7 +22,7 @@ _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 
 
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
-    """A copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
+    """Returns a copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
 
     `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
     """
@@ -48,7 +48,7 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
 
 
 def _marks(raw: JsonRow) -> JsonRow:
-    """The metadata of a view's row; some providers set no breakpoint for their cache at a row without.
+    """Returns the metadata of a view's row; some providers set no breakpoint for their cache at a row without.
 
     It carries no time: that is nothing to a model, and a request stays the beginning of the next one whatever a host
     does to it. Nor does it carry the copies of a row that newer hosts keep for their own screen.
@@ -92,7 +92,7 @@ def _result(block: Mapping[str, Any], call_id: str) -> JsonRow:
 
 
 def _block(block: Any) -> JsonRow:
-    """A block that is no call and no result; what hosts do not know becomes text."""
+    """Returns a block that is no call and no result; what hosts do not know becomes text."""
     if block_type(block) in _HOST_TYPES or (block_type(block) == "image" and isinstance(block.get("source"), dict)):
         copied: JsonRow = copy_json(block)
         return copied
@@ -112,7 +112,7 @@ def _mended(out: JsonRow, row: Row) -> JsonRow:
 
 
 def refusal(row: JsonRow) -> str | None:
-    """Why the host's own message model refuses a row; None if it accepts it."""
+    """Returns why the host's own message model refuses a row; None if it accepts it."""
     try:
         Message(**row)
     except (ValueError, TypeError) as error:
@@ -131,7 +131,7 @@ def _mended_block(block: JsonRow, role: str) -> JsonRow:
 
 
 def synthetic_result(call: Call) -> JsonRow:
-    """The result row that a view gives to an abandoned call."""
+    """Returns the result row that a view gives to an abandoned call."""
     return {
         "role": "tool",
         "tool_call_id": call.id,
@@ -149,13 +149,13 @@ The providers openai and vllm put their own name before it.
 
 
 def continues(row: JsonRow) -> bool:
-    """True for a row that carries a server-side continuation id."""
+    """Returns True for a row that carries a server-side continuation id."""
     metadata = row.get("metadata")
     return isinstance(metadata, dict) and any(str(key).endswith(_CONTINUATION) for key in metadata)
 
 
 def without_continuation(row: JsonRow) -> JsonRow:
-    """A view's row without its server-side continuation id.
+    """Returns a view's row without its server-side continuation id.
 
     With one, a provider for reasoning models sends `previous_response_id`, and the server restores the rows that a
     compaction has removed.

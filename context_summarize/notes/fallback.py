@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 
-from context_summarize.notes.prose import GAP, cut, flat
+from context_summarize.notes.prose import GAP, clauses_of, cut, flat, sentences_of
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow, may_be_call
 
@@ -35,10 +35,10 @@ def _said(rows: Sequence[RenderedRow]) -> Iterator[str]:
             if concluded:
                 yield f"{AGENT}{concluded}"
                 concluded = ""
-            if said := flat(row.text):
+            if said := row.said.strip():
                 yield f"{USER}{said}"
         elif row.role == "assistant":
-            concluded = flat(" ".join(line for line in row.text.split("\n") if not may_be_call(line))) or concluded
+            concluded = "\n".join(line for line in row.text.split("\n") if not may_be_call(line)).strip() or concluded
     if concluded:
         yield f"{AGENT}{concluded}"
 
@@ -47,7 +47,7 @@ def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> st
     """Returns all lines if they fit; else the user's first, from both ends of each part inwards, newest part first."""
     lines: list[str] = []
     for most in _LENGTHS:
-        short = [[*dict.fromkeys(cut(line, most) for line in part)] for part in parts]
+        short = [[*dict.fromkeys(_shortened(line, most) for line in part)] for part in parts]
         lines = [*chain.from_iterable(short)]
         if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
             return text
@@ -67,3 +67,26 @@ def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> st
 def _with_gaps(lines: Sequence[str], taken: set[int]) -> str:
     told = [lines[at] if at in taken else GAP for at in range(len(lines))]
     return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(told))])
+
+
+def _shortened(text: str, most: int) -> str:
+    """Returns the text on one line; where that has more than `most` characters, whole sentences of both ends.
+
+    Of a first sentence that is too long its first clauses are quoted; without any, it is cut between words.
+    """
+    line = flat(text)
+    if len(line) <= most:
+        return line
+    said = [flat(text[start:end]) for start, end in sentences_of(text)]
+    begun = _within(said, most * 2 // 3)
+    head = begun or _within([*clauses_of(said[0])], most * 2 // 3)
+    if not head:
+        return cut(line, most)
+    tail = _within(said[: len(begun or head[:1]) - 1 : -1], most - len(" ".join(head)))
+    return " ".join([*head, GAP, *reversed(tail)]).replace(f"{GAP} {GAP}", GAP)
+
+
+def _within(texts: Sequence[str], most: int) -> list[str]:
+    """Returns the first of the texts, as many as have so many characters together."""
+    sizes = accumulate(len(text) + 1 for text in texts)
+    return [text for text, size in zip(texts, sizes, strict=True) if size <= most]

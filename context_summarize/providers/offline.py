@@ -40,11 +40,11 @@ class OfflineProvider:
         self.calls = 0
 
     def get_info(self) -> ProviderInfo:
-        """The window, in the host's format."""
+        """Returns the window, in the host's format."""
         return ProviderInfo(id=self.name, display_name="Offline (no model)", defaults=dict(self._window))
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        """The fallback summary of the fenced transcript."""
+        """Returns the fallback summary of the fenced transcript."""
         self.calls += 1
         await asyncio.sleep(0)
         system = "\n".join(_said(message) for message in request.messages if message.role == "system")

@@ -33,7 +33,7 @@ def make_provider(
     max_output_tokens: int | None = None,
     key_env: str | None = None,
 ) -> OpenAICompatibleProvider:
-    """A provider with a key from the environment; call its `close()` at the end.
+    """Returns a provider with a key from the environment; call its `close()` at the end.
 
     Args:
         base_url: address of the API with its version: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
@@ -80,7 +80,7 @@ class OpenAICompatibleProvider:
         return ProviderInfo(id=NAME, display_name="OpenAI-compatible", defaults=self._defaults)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._client.aclose()
 
     async def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
@@ -107,7 +107,7 @@ class OpenAICompatibleProvider:
             raise self._error(response) from error
 
     def _error(self, response: httpx.Response) -> errors.LLMError:
-        """The host's error for what is no answer, without the key, which some servers repeat."""
+        """Returns the host's error for what is no answer, without the key, which some servers repeat."""
         status, waits = response.status_code, response.headers.get("Retry-After", "")
         usual = errors.ProviderUnavailableError if status >= 500 else errors.InvalidRequestError
         kind = errors.LLMError if status < 400 else _BY_STATUS.get(status, usual)

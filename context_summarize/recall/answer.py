@@ -108,14 +108,14 @@ class Rows:
         self._read: tuple[int | None, list[ShownRow]] = (-1, [])
 
     def row(self, number: int) -> ShownRow:
-        """The row of this number, which is 1 to `total`."""
+        """Returns the row of this number, which is 1 to `total`."""
         ordinal = self.log.group_of_message(number) if number <= self._closed_rows else None
         if self._read[0] != ordinal:
             self._read = ordinal, self.group(ordinal)
         return self._read[1][number - self._read[1][0].row.number]
 
     def group(self, ordinal: int | None) -> list[ShownRow]:
-        """The rows of a closed rendered group, or of the open one."""
+        """Returns the rows of a closed rendered group, or of the open one."""
         rows, group, first = self.log.rows, self._open, self._closed_rows + 1
         if ordinal is not None:
             group, first = self.log.rendered_group(ordinal), self.log.rendered_rows[ordinal] + 1
@@ -143,7 +143,7 @@ class Answers:
         self._room = limit - _WRAPPING
 
     def passages(self, found: Sequence[Found]) -> RecallAnswer:
-        """The best passages that a search has found, and the numbers of some more."""
+        """Returns the best passages that a search has found, and the numbers of some more."""
         total, room = self.rows.total, self._room
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)
@@ -168,7 +168,7 @@ class Answers:
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
     def messages(self, text: str) -> RecallAnswer:
-        """The rows of a range, and the range of those that did not fit."""
+        """Returns the rows of a range, and the range of those that did not fit."""
         if not (match := _RANGE.fullmatch(text)):
             raise RecallError(f'{text[:40]!r} is not a range of messages; write one such as "13-58", or one number')
         first, offset, total = int(match[1]), int(match[2] or 0), self.rows.total
@@ -219,13 +219,13 @@ class Answers:
         return block.encode("utf-8", "replace").decode()  # lone surrogates, which no provider takes
 
     def _size(self, text: str) -> int:
-        """Tokens of a text as JSON; at least one where it is far too long to be counted to its end."""
+        """Returns the tokens of a text as JSON; at least one where it is far too long to be counted to its end."""
         if len(text) > 16 * self._room:
             return len(text)
         return self._count(json.dumps(text, ensure_ascii=False)) + 1
 
     def _fit(self, text: str, room: int) -> int:
-        """Characters from the start that take at most `room` tokens; at least one."""
+        """Returns the characters from the start that take at most `room` tokens; at least one."""
         kept = max(1, min(len(text), 8 * room))
         while kept > 1 and (size := self._size(text[:kept])) > room:
             kept = max(1, kept * room * 19 // (size * 20))

@@ -76,7 +76,7 @@ class RecallService:
         self._closed = self._failed = False
 
     async def answer(self, log: Log, frontier: int, query: RecallQuery, limit: int) -> RecallAnswer:
-        """The requested rows, within `limit` tokens; rendered groups before `frontier` are summarised.
+        """Returns the requested rows, within `limit` tokens; rendered groups before `frontier` are summarised.
 
         Raises:
             RecallError: there are no such rows, no room for an answer, or SQLite has no full-text search.
@@ -94,14 +94,14 @@ class RecallService:
         return answers.passages(self._search(answers.rows, query.words or "", summarised))
 
     def follow(self, log: Log) -> None:
-        """Bring the index in step in the background; for sessions whose frames name the tool."""
+        """Brings the index in step in the background; for sessions whose frames name the tool."""
         is_idle = self._following is None or self._following.done()
         if is_idle and not (self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(log), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
     def _search(self, rows: Rows, words: str, summarised: int) -> list[Found]:
-        """Add to the index what it lacks of the rows, and search it."""
+        """Adds to the index what it lacks of the rows, and searches it."""
         with self._lock:
             if self._closed:
                 return []
@@ -157,7 +157,7 @@ class PassageIndex:
             raise
 
     def add(self, texts: Iterable[str]) -> None:
-        """Add the texts of the next rows; an empty text is a row without passages."""
+        """Adds the texts of the next rows; an empty text is a row without passages."""
         for text in texts:
             self._added += 1
             for start, end in passages(text):
@@ -169,7 +169,7 @@ class PassageIndex:
         self._connection.commit()
 
     def close(self) -> None:
-        """Let go of the memory."""
+        """Lets go of the memory."""
         self._connection.close()
 
     def rank(self, question: str, until: int, summarised: int) -> list[Found]:
@@ -209,7 +209,7 @@ class PassageIndex:
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
 
     def _terms(self, question: str) -> dict[str, list[int]]:
-        """The question's words, or their beginnings, and pairs of them, each with the passages that hold it."""
+        """Returns the question's words, or their beginnings, and pairs of them, each with the passages that hold it."""
         words = _WORD.findall(_comparable(question))
         words = [word for word in words if word not in _STOP_WORDS] or words
         of_word = {word: self._with(f'"{word}"') for word in words}
@@ -221,7 +221,7 @@ class PassageIndex:
         return terms
 
     def _with(self, phrase: str) -> list[int]:
-        """The newest passages that hold this phrase of FTS5's language, one more than `_POSTINGS` at most."""
+        """Returns the newest passages that hold this phrase of FTS5's language, one more than `_POSTINGS` at most."""
         query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
         return [passage for (passage,) in self._connection.execute(query, (phrase, _POSTINGS + 1))]
 
@@ -229,14 +229,14 @@ class PassageIndex:
         return range(bisect_left(self._rows, row) + 1, bisect_left(self._rows, row + 1) + 1)
 
     def _span(self, row: int, best: int | None, wide: bool) -> tuple[int, int]:
-        """Where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
+        """Returns where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
         known = self._passages(row)
         best, more = best or known.start, int(wide)
         return self._starts[max(best - more, known.start) - 1], self._ends[min(best + more, known.stop - 1) - 1]
 
 
 def passages(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each passage of a few sentences, in order; together they are the whole text."""
+    """Yields the start and end of each passage of a few sentences, in order; together they are the whole text."""
     start = 0
     while start < len(text):
         if sentence := _END.search(text, start + _PASSAGE, start + 2 * _PASSAGE):
@@ -249,6 +249,6 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _comparable(text: str) -> str:
-    """The text for FTS5: one case, compatible characters as one, no lone surrogates."""
+    """Returns the text for FTS5: one case, compatible characters as one, no lone surrogates."""
     text = unicodedata.normalize("NFKC", text.casefold()).encode("utf-8", "replace").decode().replace("\0", " ")
     return _CHARACTER.sub(r" \1 ", text)

@@ -51,7 +51,7 @@ class RecallTool:
         return _schema(messages="A range, or one number.", words="What to search for.")
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
-        """The requested rows as text, or an error that says what to ask instead."""
+        """Returns the requested rows as text, or an error that says what to ask instead."""
         recall = getattr(self._find(), "recall", None)
         try:
             if recall is None:
@@ -90,8 +90,9 @@ class ContextTool:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
             shown = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages"
-            made = f"{told.fallbacks} of them fallbacks; {counted(told.compactions, 'compaction')} so far."
-            lines = [await self._use(), f"{shown}, {made}" if told.summaries else "Nothing is summarised yet."]
+            code = f", {counted(told.fallbacks, 'fallback')} among them" if told.fallbacks else ""
+            made = f"{code}; {counted(told.compactions, 'compaction')} so far."
+            lines = [await self._use(), f"{shown}{made}" if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
         if action == "compact":
@@ -148,7 +149,7 @@ def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]
 
 
 def _wish(given: Any) -> dict[str, str]:
-    """The action and its further field."""
+    """Returns the action and its further field."""
     values = _fields(given, ("action", "keep", "messages"), SteeringError)
     action = values.get("action", "")
     if action not in _FIELD_OF:
@@ -159,7 +160,7 @@ def _wish(given: Any) -> dict[str, str]:
 
 
 def _numbers(text: str) -> list[int]:
-    """The message numbers of a list of numbers and ranges, each once."""
+    """Returns the message numbers of a list of numbers and ranges, each once."""
     parts = [_NUMBERS.fullmatch(part.strip()) for part in re.split(r"[,;]|\band\b", text) if part.strip()]
     ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
     if not ranges or len(ranges) < len(parts) or not all(ranges):
@@ -170,10 +171,10 @@ def _numbers(text: str) -> list[int]:
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
-    """Mount the tool `recall`, as `recall_tool: true` does. It has no settings."""
+    """Mounts the tool `recall`, as `recall_tool: true` does. It has no settings."""
     await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RecallTool.name)
 
 
 async def mount_steering(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
-    """Mount the tool `context`, as the module `tool-context-steering`. It has no settings."""
+    """Mounts the tool `context`, as the module `tool-context-steering`. It has no settings."""
     await coordinator.mount("tools", ContextTool(coordinator.get_capability), name=ContextTool.name)

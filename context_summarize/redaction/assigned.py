@@ -120,13 +120,13 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
 
 
 def _run(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
-    """Where a run that begins here ends."""
+    """Returns where a run that begins here ends."""
     found = pattern.match(text, at, end)
     return found.end() if found else at
 
 
 def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, int] | None:
-    """Where the value begins and ends, whole: a part of it would be left behind."""
+    """Returns where the value begins and ends, whole: a part of it would be left behind."""
     if not (found := _VALUE.match(text, at)):
         return None
     first, end = found.span(found.lastgroup or 0)
@@ -145,7 +145,7 @@ def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, in
 
 
 def _after(text: str, word: re.Match[str]) -> Span | None:
-    """The secret that stands after a telling word."""
+    """Returns the secret that stands after a telling word."""
     name = word.lastgroup or ""
     joint = _JOINTS[name[:2]].match(text, word.end())
     # A table's row ends with a bar, unlike a pipe.

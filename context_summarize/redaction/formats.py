@@ -34,7 +34,7 @@ def _mark(span: Span) -> str:
 
 
 def replaced(text: str, spans: Sequence[Span], by: Callable[[Span], str] = _mark) -> str:
-    """The text with its mark in place of each span; the spans are in order and do not overlap."""
+    """Returns the text with its mark in place of each span; the spans are in order and do not overlap."""
     out, at = [], 0
     for span in spans:
         out += [text[at : span.first], by(span)]
@@ -43,17 +43,17 @@ def replaced(text: str, spans: Sequence[Span], by: Callable[[Span], str] = _mark
 
 
 def is_mixed(value: str) -> bool:
-    """True if the value has both letters and digits, which prose and names seldom have."""
+    """Returns True if the value has both letters and digits, which prose and names seldom have."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def turns(value: str) -> int:
-    """How often a letter and a digit follow each other."""
+    """Returns how often a letter and a digit follow each other."""
     return len(re.findall(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", value))
 
 
 def is_drawn(value: str) -> bool:
-    """True if letters and digits take turns at least twice, as drawn characters do and no name does."""
+    """Returns True if letters and digits take turns at least twice, as drawn characters do and no name does."""
     return turns(value) > 1
 
 
@@ -65,7 +65,7 @@ _NOT_REAL = re.compile(
 
 
 def is_real(value: str) -> bool:
-    """True if the value is no placeholder, and does not say that it is an example."""
+    """Returns True if the value is no placeholder, and does not say that it is an example."""
     return _NOT_REAL.search(value) is None
 
 
@@ -124,7 +124,7 @@ class Table:
         self._words = {True: _search_for(ascii_words), False: _search_for(every)}
 
     def rules(self, text: str) -> list[Rule]:
-        """The rules that may find something in the text, in their order."""
+        """Returns the rules that may find something in the text, in their order."""
         if not (found := set(self._words[text.isascii()].findall(text))):
             return []
         held = set().union(*(self._within[word] for word in found))

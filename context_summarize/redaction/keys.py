@@ -58,10 +58,10 @@ def keys(text: str) -> Iterator[Span]:
 
 
 def _is_public(text: str, first: int, end: int) -> bool:
-    """True beside a mark of something else, such as a certificate."""
+    """Returns True beside a mark of something else, such as a certificate."""
     return bool(_PUBLIC_BEGIN.search(text, max(0, first - 2_000), first) or _PUBLIC_END.match(text, end))
 
 
 def _is_drawn(row: str) -> bool:
-    """True for base64 of drawn bytes; a path or a hash in hex has few characters of some class."""
+    """Returns True for base64 of drawn bytes; a path or a hash in hex has few characters of some class."""
     return min(sum(map(str.isdigit, row)), sum(map(str.isupper, row)) // 3, sum(map(str.islower, row)) // 3) >= 3

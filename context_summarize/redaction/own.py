@@ -40,7 +40,7 @@ class OwnPatterns:
         """Hashes of texts that were withheld: the same text is always shown alike, and costs its time once."""
 
     def __call__(self, text: str) -> str:
-        """The text with a mark in place of each match."""
+        """Returns the text with a mark in place of each match."""
         if hash(text) in self._slow:
             return WITHHELD
         clean, end = text, time.thread_time() + self._seconds

@@ -36,7 +36,7 @@ _NAMED = Table("placed", "{}", (STEMS, assigned))
 
 
 def _rules(text: str) -> Iterator[Rule]:
-    """The rules that may find something in the text, in their order."""
+    """Yields the rules that may find something in the text, in their order."""
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if any(len(word) >= 64 for word in words) or any(mark in text for mark in ("PRIVATE KEY-----", *IN_BASE64)):
         yield keys
@@ -83,7 +83,7 @@ def _torn(text: str) -> Iterator[Span]:
 
 
 def _without_known(text: str) -> str:
-    """The text with a mark in place of each secret of a known format, searched in windows."""
+    """Returns the text with a mark in place of each secret of a known format, searched in windows."""
     plain = View(text, _ESCAPED)
     rules = list(_rules(plain.text))
     as_it_stands = partial(_in_turn, rules)
@@ -125,7 +125,7 @@ def build_redactor(setting: bool | Sequence[str]) -> Redact | None:
 
 
 def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> str:
-    """The traceback of an error with its causes, on several lines, without secrets of known formats.
+    """Returns the traceback of an error with its causes, on several lines, without secrets of known formats.
 
     A provider's or a hook's error may quote a request with its key, and a log is read by others than a session is.
 
@@ -196,20 +196,20 @@ class View:
         return places, shifts, widths
 
     def back(self, span: Span) -> Span:
-        """The span in the original. What was taken out at its ends stays outside."""
+        """Returns the span in the original. What was taken out at its ends stays outside."""
         places, shifts, widths = self._places
         first, last = (at + shifts[bisect_right(places, at) - 1] for at in (span.first, span.end - 1))
         return Span(first, last + widths.get(span.end - 1, 1), span.kind)
 
     def is_joined(self, span: Span) -> bool:
-        """True for a whole token within which something stands in the original that the view does not show."""
+        """Returns True for a whole token within which something stands in the original that the view does not show."""
         there = self.back(span)
         return there.end - there.first != span.end - span.first and _GOES_ON.match(self.text, span.end) is None
 
 
 @lru_cache(maxsize=1024)
 def _plain(coded: str) -> str:
-    """The character that a code stands for."""
+    """Returns the character that a code stands for."""
     if coded.startswith("&"):
         return unescape(coded.replace("amp;", ""))
     sign = coded.lstrip("\\%=")

@@ -20,7 +20,7 @@ _STEM = re.compile(
 
 
 def _any(words: str) -> str:
-    """A pattern for one of the words."""
+    """Returns a pattern for one of the words."""
     stems = re.sub(r"-(?=\s|\Z)", r"\\w*", re.sub(r"(?<!\?)<", r"(?<![^\\W\\d_])", words).replace("~", r"[\s_-]?"))
     return f"(?:{'|'.join(stems.split()) or '(?!)'})"
 

@@ -36,7 +36,7 @@ class _Scale:
 
 
 def chart(result: ReplayResult) -> Element:
-    """The chart as an SVG element. Its style comes from the classes of its parts."""
+    """Returns the chart as an SVG element. Its style comes from the classes of its parts."""
     sizes = [request.tokens for request in result.requests]
     grown = [request.history_tokens for request in result.requests]
     highest = max([1, *sizes, *(line.before_tokens for line in result.compactions)])
@@ -85,13 +85,13 @@ def _grid(scale: _Scale, requests: int) -> Iterator[Element]:
 
 
 def _step(most: float, lines: int) -> int:
-    """The smallest 1, 2 or 5 times a power of ten that gives at most so many lines."""
+    """Returns the smallest 1, 2 or 5 times a power of ten that gives at most so many lines."""
     sizes = (int(factor * 10**power) for power in range(12) for factor in (1, 2, 5))
     return next(size for size in sizes if most / size <= lines)
 
 
 def _dots(result: ReplayResult, scale: _Scale) -> Iterator[Element]:
-    """A link to each compaction."""
+    """Yields a link to each compaction."""
     requests = {request.row: at for at, request in enumerate(result.requests, 1)}
     for number, line in enumerate(result.compactions, 1):
         x, y = f"{scale.x(requests[line.row]):.1f}", f"{scale.y(line.after_tokens):.1f}"
@@ -100,7 +100,7 @@ def _dots(result: ReplayResult, scale: _Scale) -> Iterator[Element]:
 
 
 def _labels(labels: Iterable[tuple[float, str, Sequence[str]]]) -> Iterator[Element]:
-    """Names beside the ends of the curves, each below the one before."""
+    """Yields the names beside the ends of the curves, each below the one before."""
     free = 0.0
     for wanted, kind, lines in sorted(labels):
         y = max(wanted, free)

@@ -11,8 +11,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 from context_summarize.errors import CommandError
-from context_summarize.messages.reading import analyse
+from context_summarize.messages.reading import analyse, is_of_user
 from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.text import own_texts
 from context_summarize.notes.forms import spelled, values_in
 from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
@@ -25,9 +26,7 @@ _COMPACTIONS = 300
 """The newest so many are shown, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
 """Characters of a text, and values of a list, that the page holds; it says how much is left out."""
-_ABOUT_SIZES = (
-    "Between two compactions a request only grows at its end. A compaction replaces its older part with summaries."
-)
+_ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
 _ABOUT_VALUES = (
     "An exact value is a name in a call, or a name or figure in the user's words. A merged summary is "
     "measured against all messages behind it. What neither a summary nor the notes hold is still in the history, where "
@@ -57,23 +56,15 @@ def check_page(path: Path) -> None:
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Write the page of a replay, in UTF-8.
-
-    Args:
-        title: what was replayed, such as the name of a file.
-
-    Raises:
-        CommandError: the file cannot be written.
-    """
-    page = render_page(result, title)
+    """Writes the page of a replay of the recording `title`; a CommandError where the file cannot be written."""
     try:
-        path.write_text(page, encoding="utf-8", newline="\n")
+        path.write_text(render_page(result, title), encoding="utf-8", newline="\n")
     except OSError as error:
         raise CommandError(f"the report {path} cannot be written: {error.strerror or error}") from None
 
 
 def render_page(result: ReplayResult, title: str) -> str:
-    """The page as HTML. Secrets are taken out of its texts as they are taken out of what a summariser reads."""
+    """Returns the page as HTML. Secrets are taken out of its texts as they are taken out of what a summariser reads."""
     style = (files("context_summarize.replay") / "assets" / "page.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -127,7 +118,10 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 
 
 def _rendered(number: int, row: JsonRow, clean: Callable[[str], str]) -> RenderedRow:
-    return RenderedRow(number, row["role"], None, clean(row_text(row)), calls=len(analyse(row).calls))
+    told = analyse(row)
+    said = own_texts(told) if is_of_user(row, None) else ()
+    own = None if said is None or told.role != "user" else clean("\n".join(said))
+    return RenderedRow(number, told.role, None, clean(row_text(row)), own, len(told.calls))
 
 
 def _compaction(
@@ -172,19 +166,19 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
     readings.read(messages[first - 1 : last])
     values = readings.values(first)
     here, there = ({*map(spelled, values_in(one))} for one in (text, others))
-    kept = [value for value in values if value in here]
-    elsewhere = [value for value in values if value not in here and value in there]
-    lost = [value for value in values if value not in here and value not in there]
+    lists: dict[str, list[str]] = {"Lost": [], "In another row of the request": [], "Kept": []}
+    for value in values:
+        lists["Kept" if value in here else "In another row of the request" if value in there else "Lost"].append(value)
+    kept = len(lists["Kept"])
     level = row["metadata"].get("level")
     name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")
-    share = f"{len(kept):,} of {len(values):,} exact values"
-    lists = [("Lost", lost), ("In another row of the request", elsewhere), ("Kept", kept)]
+    share = f"{kept:,} of {len(values):,} exact values"
     return _opened(
         name,
         _text(text),
-        *(_values(title, found) for title, found in lists if found),
+        *(_values(title, found) for title, found in lists.items() if found),
         told=[
-            element("meter", value=f"{len(kept)}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
+            element("meter", value=f"{kept}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
             element("span", f"keeps {share}"),
         ],
     )

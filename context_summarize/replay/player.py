@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 from context_summarize.config import Config
@@ -32,7 +31,7 @@ async def replay(
     token_budget: int | None = None,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> ReplayResult:
-    """Feed the rows to a new manager, ask for a view before every assistant row, and check every view.
+    """Feeds the rows to a new manager, asks for a view before every assistant row, and checks every view.
 
     Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
 
@@ -56,7 +55,8 @@ async def replay(
         rows=copy_json(list(rows)),
         numbers=message_numbers(rows),
     )
-    audit = _Audit(result, TokenCounter().count)
+    count = TokenCounter().count
+    audit = _Audit(result, count)
     session = _Session({name: provider}, result)
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
@@ -70,6 +70,7 @@ async def replay(
                 audit.view(number, view)
                 await manager.settle()  # no time passes between turns, so that a replay always gives the same views
             await manager.add_message(row)
+            result.history_tokens += measure(row, count)
             await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
             progress(number)
         result.seconds = time.monotonic() - started
@@ -132,8 +133,6 @@ class _Audit:
         self._count = count
         self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
-        self._grown = [0, *accumulate(measure(row, count) for row in result.rows)]
-        """Tokens of so many rows from the start."""
         self._kept = Check("History intact", "rows", "every row is kept as it was added")
         self._paired = Check("Pairs intact", "views", "each call is followed by its results")
         self._opened = Check("User first", "views", "the conversation opens with a user")
@@ -142,7 +141,7 @@ class _Audit:
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
-        """Check the view that was requested before row `number`, counted from 1 over all rows."""
+        """Checks the view that was requested before row `number`, counted from 1 over all rows."""
         result, where = self._result, f"the request before {named(self._result.numbers, number)}"
         same = equal_prefix(result.last_view, rows)
         result.stable_rows += same
@@ -162,13 +161,12 @@ class _Audit:
         tokens = sum(self._sizes)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
-        result.requests.append(RequestSize(number, tokens, self._grown[number - 1]))
+        result.requests.append(RequestSize(number, tokens, result.history_tokens))
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:
-        """Compare the rows that were fed with the rows that the manager holds, which carry a time."""
+        """Compares the rows that were fed with the rows that the manager holds, which carry a time."""
         fed = self._result.rows
-        self._result.history_tokens = self._grown[-1]
         pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
         changed = [
             f"{named(self._result.numbers, at)} is not what was added" for at, (added, held) in pairs if added != held

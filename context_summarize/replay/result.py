@@ -73,7 +73,7 @@ class Check:
         return not self.broken
 
     def note(self, problems: Sequence[str], checked: int = 1, broken: int | None = None) -> None:
-        """Count what was checked, and keep the first problem."""
+        """Counts what was checked, and keeps the first problem."""
         self.checked += checked
         if problems:
             self.broken += len(problems) if broken is None else broken
@@ -97,6 +97,7 @@ class ReplayResult:
     numbers: list[int | None] = field(default_factory=list)
     """The message number of each of these rows; None for a row without one."""
     history_tokens: int = 0
+    """Tokens of the rows that were fed so far."""
     requests: list[RequestSize] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
@@ -161,8 +162,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
-        some = counted(result.failed_summaries, "summary", "summaries")
-        failed = "every summary" if result.no_summary_made else some
+        failed = counted(result.failed_summaries, "summary", "summaries")
         calls += f"; {failed} failed, fallback summaries replace them"
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
@@ -176,7 +176,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
 
 
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
-    """The number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
+    """Returns the number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
     rendered = [analyse(row).rendered for row in rows]
     return [number if shown else None for number, shown in zip(accumulate(rendered), rendered, strict=True)]
 

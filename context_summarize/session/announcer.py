@@ -53,7 +53,7 @@ class Announcer:
         self._is_open = False
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
-        """Say that a compaction is being made, unless that is known; `rows`: of the history."""
+        """Says that a compaction is being made, unless that is known; `rows`: of the history."""
         if self._is_open:
             return
         self._is_open = True
@@ -61,12 +61,12 @@ class Announcer:
         self._outbox.put(PRE_COMPACT, {**told, "usage": round(used / budget, 4), "reason": reason})
 
     def withdraw(self, used: int, rows: int, waited: float) -> None:
-        """Close an announcement of a compaction that is not made after all: nothing was saved."""
+        """Closes an announcement of a compaction that is not made after all: nothing was saved."""
         if self._is_open:
             self._close(used, used, rows, Change(waited=waited), is_undo=False)
 
     def made(self, change: Change, limits: RequestLimits, before: Conversation, after: Conversation) -> int:
-        """Tell of a change that has just become the view; the tokens that it saves, as the provider counts."""
+        """Tells of a change that has just become the view; the tokens that it saves, as the provider counts."""
         plan, values = change.plan, change.values
         rows, rows_left = before.rendering(), after.rendering()
         tokens, left = limits.used(rows.tokens), limits.used(rows_left.tokens)
@@ -118,7 +118,7 @@ class Announcer:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Tell the host's user of a wait that becomes long."""
+        """Tells the host's user of a wait that becomes long."""
         if not self._to_user:
             yield
             return

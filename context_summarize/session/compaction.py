@@ -44,7 +44,7 @@ class Compactions:
         return self._current.is_current(seen.chat) and seen.chat.segments is self._current.chat.segments
 
     async def fetch(self, plan: Plan, seen: Look, tried: Tried, *, falls_back: bool) -> None:
-        """Get the texts that a plan lacks; where nobody waits any more, fallbacks take the place of the late ones."""
+        """Gets the texts that a plan lacks; where nobody waits any more, fallbacks take the place of the late ones."""
         chat, services = seen.chat, self._current.services
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
@@ -65,7 +65,7 @@ class Compactions:
             tried.in_vain = not all(map(self._tasks.known, plan.missing))
 
     async def make(self, plan: Plan, seen: Look, tried: Tried) -> Conversation | None:
-        """Make a plan's view, and go on with it; None where others have changed what was planned for."""
+        """Makes a plan's view, and goes on with it; None where others have changed what was planned for."""
         view, kept = await self.view(seen.chat, plan)
         if not self.holds(seen) or len(view.shown) < len(view.nodes):
             return None

@@ -12,6 +12,8 @@ from context_summarize.core.render import Rendering, render
 from context_summarize.core.segments import Cutting, Segments, derive_segment_tokens, derive_summary_tokens, is_too_long
 from context_summarize.core.view import View
 
+_FRESH = 20
+"""Rows behind a compaction within which another one is made only where the request does not fit."""
 _MOST_EARLIER = 8
 """Views that are kept so that compactions can be taken back; records know earlier ones."""
 
@@ -66,17 +68,20 @@ class Conversation:
     def _segments_for(self, view: View) -> Segments | None:
         return self.segments and self.segments.going_on_from(view.frontier)
 
-    def cut_for(self, budget: int, config: Config, cutting: Cutting) -> Conversation:
-        """Returns the conversation with segments as a budget wants them.
+    @property
+    def is_fresh(self) -> bool:
+        """True where few rows have come since the last compaction: the next one can wait until the room is full."""
+        return self.view.compactions > 0 and len(self.log) - self.view.rows_at_compaction < _FRESH
 
-        Their length is fixed at the first budget, and derived anew when it is too long for a later one.
+    def cut_for(self, base: int, config: Config, cutting: Cutting) -> Conversation:
+        """Returns the conversation with segments as a base wants them.
+
+        Their length is fixed at the first base, and derived anew when it is too long for a later one.
         """
-        if config.threshold_tokens is not None:  # all shares are of what that is the threshold's share of
-            budget = min(budget, int(config.threshold_tokens / config.threshold_share))
         given, now = config.segment_tokens, self.segments
-        if now is not None and (given is not None or not is_too_long(now.cutting.segment_tokens, budget)):
+        if now is not None and (given is not None or not is_too_long(now.cutting.segment_tokens, base)):
             return self
-        segment = given or derive_segment_tokens(budget)
+        segment = given or derive_segment_tokens(base)
         cutting = replace(cutting, segment_tokens=segment, summary_tokens=derive_summary_tokens(segment))
         return replace(self, segments=Segments(self.log, cutting, self.view.frontier))
 

@@ -80,7 +80,7 @@ class Current:
         self.chat = self.fresh()
 
     def fresh(self) -> Conversation:
-        """A conversation without rows."""
+        """Returns a conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
         recall = self.host.providers.offers_recall()
         log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
@@ -88,7 +88,7 @@ class Current:
         return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
 
     def begin(self, chat: Conversation) -> None:
-        """Go on with another conversation: what is being made for the old one comes to nothing."""
+        """Goes on with another conversation: what is being made for the old one comes to nothing."""
         self.prefetch.stop()
         self.announcer.withdraw(0, len(self.chat.log), 0.0)
         self.tasks.begin_anew()
@@ -96,7 +96,7 @@ class Current:
         self.chat, self.answered = chat, None
 
     async def steer(self, chat: Conversation) -> None:
-        """Go on with what a user has changed: one assignment, then the record and the events."""
+        """Goes on with what a user has changed: one assignment, then the record and the events."""
         self.prefetch.stop()
         self.chat, self.answered = chat, None
         await self.records.write(chat)
@@ -108,7 +108,7 @@ class Current:
         return now.log is chat.log and now.view is chat.view and now.steered is chat.steered
 
     async def resumed(self, *, hides_system: bool) -> Conversation:
-        """The conversation as it is now. Once per history, the farthest record that matches it is taken up.
+        """Returns the conversation as it is now. Once per history, the farthest record that matches it is taken up.
 
         No provider is asked.
 
@@ -151,7 +151,7 @@ class Current:
         return self.host.meter.correct(chat.rendering().tokens + system.tokens + self.server.retention.tokens)
 
     def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
-        """Take in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+        """Takes in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
 
         Those of another provider say nothing of the view.
         """
@@ -165,7 +165,7 @@ class Current:
             self.host.meter.observe(usage)
 
     async def finish(self) -> None:
-        """Begin no more summaries; what is under way may take its time, and is stored then."""
+        """Begins no more summaries; what is under way may take its time, and is stored then."""
         await self._ends(self._finished, _FOR_FINISH)
 
     async def _finished(self) -> None:
@@ -174,7 +174,7 @@ class Current:
         await self.services.outbox.flush()
 
     async def close(self, *others: Callable[[], Awaitable[None]]) -> None:
-        """End what is under way, these others at the same time, and let go of the store."""
+        """Ends what is under way, these others at the same time, and lets go of the store."""
         ending = (self.prefetch.close, self.tasks.close, self.services.outbox.close, self._release, *others)
         await self._ends(lambda: asyncio.gather(*(end() for end in ending)))
 
@@ -183,7 +183,7 @@ class Current:
         await self.services.store.close()
 
     async def _ends(self, work: Callable[[], Awaitable[Any]], share: float = 1.0) -> None:
-        """Do this within what is left for the end of the session, or a share of it; what takes longer is given up."""
+        """Does this within what is left for the end of the session, or a share of it; what takes longer is given up."""
         began = asyncio.get_running_loop().time()
         with contextlib.suppress(TimeoutError):
             await within(work, max(0.0, share * self._left - GRACE))

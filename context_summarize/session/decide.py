@@ -138,12 +138,12 @@ def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]
 
 
 def decide_for(case: Case, given: PlanInput) -> Decision:
-    """The same, with plans made from this."""
+    """Returns the same, with plans made from this."""
     return decide(case, given.limits, partial(plan_of, given))
 
 
 def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
-    """The plan of what is ready where that is enough; else the one that is waited for, or put off."""
+    """Returns the plan of what is ready where that is enough; else the one that is waited for, or put off."""
     ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = _MOST_OF_IT * plan.freed if defers else 0
     return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan
@@ -156,7 +156,7 @@ def _frees_enough(plan: Plan, limits: Limits) -> bool:
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
-    """Whether a plan frees enough, or is needed to fit.
+    """Returns True if a plan frees enough, or is needed to fit.
 
     Args:
         may_fire: the throttle allows a compaction of a view that cannot fit.

@@ -40,7 +40,7 @@ class Providers:
         self.windows = Windows(config, self.is_cancelled)
 
     def is_cancelled(self) -> bool:
-        """True while the host has cancelled what is running."""
+        """Returns True while the host has cancelled what is running."""
         return bool(getattr(getattr(self._coordinator, "cancellation", None), "is_cancelled", False))
 
     def mounted(self) -> dict[str, Any]:
@@ -51,12 +51,12 @@ class Providers:
         return dict(found) if isinstance(found, Mapping) else {}
 
     def offers_recall(self) -> bool:
-        """True if the model can read summarised messages back, by the setting or by the tool's own module."""
+        """Returns True if the model can read summarised messages back, by the setting or by the tool's own module."""
         tools = None if self._coordinator is None else self._coordinator.get("tools")
         return self._config.recall_tool or (isinstance(tools, Mapping) and RECALL in tools)
 
     def seen(self, provider: Any | None) -> Any | None:
-        """The provider of this request: the one passed, else the last seen, else the first mounted."""
+        """Returns the provider of this request: the one passed, else the last seen, else the first mounted."""
         if provider is not None:
             self._last = provider
         if self._last is not None:
@@ -64,7 +64,7 @@ class Providers:
         return next(iter(self.mounted().values()), None)
 
     def is_another(self, name: str) -> bool:
-        """True for the name of a mounted provider that is not the one seen last."""
+        """Returns True for the name of a mounted provider that is not the one seen last."""
         last, found = self.seen(None), find_provider(name, self.mounted())
         return getattr(last, "name", None) != name and found is not None and found is not last
 
@@ -89,7 +89,7 @@ class Providers:
         return Target(provider, _name_of(provider, mounted), model, room, output, basis)
 
     async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
-        """The first mounted candidate for `summary_model_role`; None, said once, without one.
+        """Returns the first mounted candidate for `summary_model_role`; None, said once, without one.
 
         Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
         amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
@@ -124,13 +124,13 @@ class Providers:
         return look_up(name) if callable(look_up) else None
 
     def _named(self, mounted: Mapping[str, Any]) -> Any | None:
-        """The provider that `summary_provider` means, if there is one."""
+        """Returns the provider that `summary_provider` means, if there is one."""
         if not mounted and self._last is not None:
             mounted = {_name_of(self._last, {}): self._last}
         return find_provider(self._config.summary_provider or "", mounted)
 
     def check(self) -> None:
-        """Say once, as an error in the log, when nothing mounted fits what the settings say of who summarises."""
+        """Says once, as an error in the log, when nothing mounted fits what the settings say of who summarises."""
         if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
             self._say_of_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
         name, model, mounted = self._config.summary_provider, self._config.summary_model, self.mounted()
@@ -159,14 +159,14 @@ class Providers:
 
 
 def _name_of(provider: Any, mounted: Mapping[str, Any]) -> str:
-    """The name under which a provider is mounted, else its own."""
+    """Returns the name under which a provider is mounted, else its own."""
     own = getattr(provider, "name", None)
     names = (name for name, one in mounted.items() if one is provider)
     return next(names, own if isinstance(own, str) else type(provider).__name__)
 
 
 def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
-    """The provider that users mean by a name; None if none is meant.
+    """Returns the provider that users mean by a name; None if none is meant.
 
     A mount name, which is the instance id where there is one; or a module id, as the mount name or the provider's own
     package tells it; or the name that a provider gives itself. Of several instances of a module the first is taken.

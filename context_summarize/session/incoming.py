@@ -46,7 +46,7 @@ class Incoming:
             await self.file.ready()
 
     async def add(self, message: JsonRow) -> None:
-        """Append one message.
+        """Appends one message.
 
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
@@ -67,12 +67,12 @@ class Incoming:
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
-        """Append normalised rows to the log."""
+        """Appends normalised rows to the log."""
         for raw in rows:
             self._current.chat.log.add(analyse(raw))
 
     async def set(self, messages: Iterable[JsonRow]) -> None:
-        """Replace the history.
+        """Replaces the history.
 
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
@@ -95,7 +95,7 @@ class Incoming:
                     await self.file.append(rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, known: int) -> None:
-        """Go on with these rows and those that came since the host's call."""
+        """Goes on with these rows and those that came since the host's call."""
         steered = self._current.chat.steered
         kept, pins = list(zip(log.rows[:same], log.tokens[:same], strict=True)), named(steered.pins, log)
         fresh = replace(self._current.fresh(), steered=steered)
@@ -113,7 +113,7 @@ class Incoming:
         return len(self._current.chat.log) - (self._added - added)
 
     async def clear(self) -> None:
-        """Forget every row, but none that is added after this call."""
+        """Forgets every row, but none that is added after this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
@@ -129,7 +129,7 @@ class Incoming:
 
 
 async def checked_rows(messages: Any) -> list[JsonRow]:
-    """Every row of a host, checked and copied.
+    """Returns every row of a host, checked and copied.
 
     Raises:
         MessageError: it is no list of rows, or one of them cannot be kept; the text names it.
@@ -150,7 +150,7 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
 def _fill(
     fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], pins: Sequence[tuple[int, str]]
 ) -> Conversation:
-    """A fresh conversation with rows that are known already, with their sizes, and others after them.
+    """Returns a fresh conversation with rows that are known already, with their sizes, and others after them.
 
     Args:
         pins: pinned groups by number and hash.

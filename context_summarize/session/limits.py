@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers
@@ -39,7 +40,7 @@ class RequestOptions:
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
-    """The texts among what a host wants to have retained.
+    """Returns the texts among what a host wants to have retained.
 
     Raises:
         TypeError: it is one text, or no collection.
@@ -65,16 +66,16 @@ class RequestLimits:
     """Our tokens → the provider's."""
 
     def used(self, view_tokens: int) -> int:
-        """Tokens of a request with a view of this size, as the provider counts."""
+        """Returns the tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
     def beside(self, tokens: int) -> RequestLimits:
-        """The limits where rows of this size stand beside the view."""
+        """Returns the limits where rows of this size stand beside the view."""
         room = self.own.view_room - tokens
         return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
     def keeping(self, rows: int) -> RequestLimits:
-        """The limits where so many rows more stay verbatim."""
+        """Returns the limits where so many rows more stay verbatim."""
         return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
@@ -99,7 +100,7 @@ class Host:
         """Those of the last request."""
 
     async def limits(self, wanted: RequestOptions) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet.
+        """Returns the limits of the next request; nothing is decided yet.
 
         Raises:
             TypeError, ValueError: as `request_budget`.
@@ -125,7 +126,7 @@ class Host:
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
-    """The settings as they bear on a budget in our own tokens.
+    """Returns the settings as they bear on a budget in our own tokens.
 
     Args:
         own_cap: the tokens of `compact_threshold`, if it has any.
@@ -133,6 +134,11 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
     notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
+    if isinstance(given, str):
+        given = min(4_000, max(1, base // 10))
+        newest: int | None = short_length(given)
+    else:
+        newest = given
     return Limits(
         system_tokens=system_tokens,
         view_room=room,
@@ -142,6 +148,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         target=config.target_usage,
         share=config.share_of_summaries,
         fan_in=config.fan_in,
-        shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
+        shorten_above=given,
+        shorten_newest_above=newest,
         notes_room=int(notes_room),
     )

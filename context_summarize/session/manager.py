@@ -71,7 +71,7 @@ class SummarizingContextManager:
         return self._current.chat
 
     async def add_message(self, message: JsonRow) -> None:
-        """Append one message to the history; it gets the time in `metadata.timestamp` if it has none.
+        """Appends one message to the history; it gets the time in `metadata.timestamp` if it has none.
 
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
@@ -81,7 +81,7 @@ class SummarizingContextManager:
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
     ) -> list[JsonRow]:
-        """The rows for the next request, within the budget; see `decide` for when a compaction is made.
+        """Returns the rows for the next request, within the budget; see `decide` for when a compaction is made.
 
         Args:
             token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
@@ -100,7 +100,7 @@ class SummarizingContextManager:
         token_budget: int | None = None,
         hard_fit: bool = False,
     ) -> list[JsonRow]:
-        """The rows for the next request, with reminders that the host cannot do without.
+        """Returns the rows for the next request, with reminders that the host cannot do without.
 
         Hosts find it as the capability `context.request_retention`.
 
@@ -125,7 +125,7 @@ class SummarizingContextManager:
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
-        """Every message that was added, in order and unchanged but for its time, as copies."""
+        """Returns every message that was added, in order and unchanged but for its time, as copies."""
         await self._incoming.ready()
         return self.messages
 
@@ -135,7 +135,7 @@ class SummarizingContextManager:
         return [copy_json(row.raw) for row in self.conversation.log.rows]
 
     async def set_messages(self, messages: Iterable[JsonRow]) -> None:
-        """Replace the history, as hosts do at resume and to repair a transcript.
+        """Replaces the history, as hosts do at resume and to repair a transcript.
 
         Summaries of an unchanged prefix are found again by their keys, and the last compaction by its record.
 
@@ -156,11 +156,11 @@ class SummarizingContextManager:
         await self.set_messages(messages)
 
     async def clear(self) -> None:
-        """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
+        """Forgets the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._incoming.clear()
 
     async def get_token_count(self) -> int:
-        """Tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
+        """Returns the tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
         await self._incoming.ready()
         return await self._current.tokens()
 
@@ -170,7 +170,7 @@ class SummarizingContextManager:
         return await self._steering.due_reason() is not None
 
     async def compact(self, focus: str | None = None) -> int:
-        """Make a compaction now, down to `keep_recent`, with the last request's provider and budget.
+        """Makes a compaction now, down to `keep_recent`, with the last request's provider and budget.
 
         Args:
             focus: what the summary of the newest summarised part should keep above all.
@@ -192,7 +192,7 @@ class SummarizingContextManager:
         return await self._steering.preview()
 
     async def undo(self) -> int:
-        """Take the last compaction back without a call; the tokens that the request grows by.
+        """Takes the last compaction back without a call; the tokens that the request grows by.
 
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
@@ -201,12 +201,12 @@ class SummarizingContextManager:
         return await self._steering.undo()
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pin`."""
+        """Keeps messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pin`."""
         await self._incoming.ready()
         return await self._steering.pin(messages)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
-        """Let go of these pins, or of all; the numbers of those left. See `Steering.unpin`."""
+        """Lets go of these pins, or of all; the numbers of those left. See `Steering.unpin`."""
         await self._incoming.ready()
         return await self._steering.unpin(messages)
 
@@ -215,7 +215,7 @@ class SummarizingContextManager:
         await self._current.prefetch.settled(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
-        """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.
+        """Reads summarised or shortened rows back, as the model asks for them, while there is room for an answer.
 
         Raises:
             TypeError: `query` is no `RecallQuery`.
@@ -254,7 +254,7 @@ class SummarizingContextManager:
         self._host.system.set_factory(factory)
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
-        """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
+        """Asks `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
         Reminder blocks in the prompt end the request instead. What cannot be called is a TypeError.
         """
@@ -294,6 +294,6 @@ class SummarizingContextManager:
         await self._current.finish()
 
     async def close(self) -> None:
-        """End what is under way and let go of the store."""
+        """Ends what is under way and lets go of the store."""
         file = self._incoming.file
         await self._current.close(self._recall.close, *([file.close] if file else []))

@@ -38,7 +38,7 @@ class Prefetch:
         self._closed = False
 
     def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
-        """Start what can be started now, and have the rest follow; no provider is waited for."""
+        """Starts what can be started now, and has the rest follow; no provider is waited for."""
         seen = (chat.log, chat.view, limits.own, _leaves(chat), self._tasks.version)
         if self._closed or seen == self._seen:
             return
@@ -49,7 +49,7 @@ class Prefetch:
         self._task = asyncio.create_task(self._follow(chat, limits, target), name="context-summarize:prefetch")
 
     async def _follow(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
-        """Plan again as long as texts come: merges are started once the texts below them are there."""
+        """Plans again as long as texts come: merges are started once the texts below them are there."""
         planned_at = self._tasks.version
         while True:
             await self._tasks.settled(self._started)
@@ -60,7 +60,7 @@ class Prefetch:
             self._start(chat, limits, self._plan_next(chat, limits), target)
 
     def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan, target: Target) -> None:
-        """Start every summary whose children are known."""
+        """Starts every summary whose children are known."""
         unmade = {node.place: node for node in to_make(plan.missing, self._tasks.known)}
         first = [node for node in unmade.values() if all(map(self._tasks.known, node.children))]
         # A merge of few nodes is wasted where estimates merge too much, or if more nodes follow.
@@ -72,7 +72,7 @@ class Prefetch:
                 self._tasks.start(node, chat.log, target)
 
     def is_busy(self, chat: Conversation) -> bool:
-        """True while that work goes on, or a new segment is to be added to it."""
+        """Returns True while that work goes on, or a new segment is to be added to it."""
         is_new = self._seen is None or self._seen[3] != _leaves(chat)
         return is_new or (self._task is not None and not self._task.done())
 
@@ -84,14 +84,14 @@ class Prefetch:
         self._given_up_at = None if done else self._tasks.version
 
     def stop(self) -> None:
-        """Plan nothing more for this compaction: it has been made, or its history is gone. Calls under way go on."""
+        """Plans nothing more for this compaction: it has been made, or its history is gone. Calls under way go on."""
         if self._task is not None:
             self._task.cancel()
         self._task = self._seen = None
         self._started.clear()
 
     async def close(self) -> None:
-        """End the task, and begin no other: a request that is still being answered may look again."""
+        """Ends the task, and begins no other: a request that is still being answered may look again."""
         self._closed = True
         task = self._task
         self.stop()

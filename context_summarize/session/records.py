@@ -44,7 +44,7 @@ class Records:
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
 
     async def write(self, chat: Conversation, *, is_new: bool = True) -> None:
-        """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile.
+        """Records the view, and where the user has put the session; it is written whoever is cancelled meanwhile.
 
         Args:
             is_new: else the view has been taken up from a record.
@@ -69,7 +69,7 @@ class Records:
             await self._store.put_record(hash_, data)
 
     def hash_of(self, log: Log, view: View) -> str | None:
-        """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
+        """Returns the hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
 
         None for a view that shows every row whole.
         """
@@ -77,7 +77,7 @@ class Records:
         return log.running_hash(self._seed, until) if until else None
 
     async def close(self) -> None:
-        """Wait a little for what is being written."""
+        """Waits a little for what is being written."""
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=0.5)
 
@@ -99,20 +99,20 @@ class Records:
         return found, steered, own is not None or found is not None
 
     async def earlier(self, chat: Conversation) -> View:
-        """The view before the last compaction: after a restart, nothing but its record knows it."""
+        """Returns the view before the last compaction: after a restart, nothing but its record knows it."""
         hashes = (await self._hashes(chat.log))[: _until(chat.log, chat.view)]
         found = await self._farthest(chat, hashes, {*chat.steered.undone, *hashes[-1:]})
         return found.view if found else View()
 
     def undone(self, chat: Conversation, earlier: View) -> tuple[str, ...]:
-        """The hashes of the records that the session passes over once it has gone back to the earlier view."""
+        """Returns the hashes of the records that the session passes over once it has gone back to the earlier view."""
         taken_back = self.hash_of(chat.log, chat.view)
         if taken_back is None or taken_back == self.hash_of(chat.log, earlier):
             return chat.steered.undone  # the earlier view's record takes its place
         return (*chat.steered.undone, taken_back)
 
     async def _hashes(self, log: Log) -> list[str]:
-        """The running hash after each rendered group."""
+        """Returns the running hash after each rendered group."""
         groups = len(log.rendered)
         return await in_thread(log.characters_from(0), log.running_hashes, self._seed, groups)
 
@@ -128,7 +128,7 @@ class Records:
         return None
 
     async def _shown(self, chat: Conversation, found: Recorded) -> Recorded:
-        """The same with the rows of its view; a text that is gone becomes a fallback."""
+        """Returns the same with the rows of its view; a text that is gone becomes a fallback."""
         view, notes, log = found.view, found.view.notes, chat.log
         shown = await self._tasks.place(view.nodes, log)
         for at, text in found.cut.items():

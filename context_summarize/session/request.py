@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from context_summarize.background import in_thread
 from context_summarize.core.log import Log
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.compaction import Compactions
@@ -35,7 +36,7 @@ class Requests:
         """Requests that have a compaction due."""
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
-        """The rows for the next request, within the budget."""
+        """Returns the rows for the next request, within the budget."""
         tried, given = Tried(self._tasks.stop), await self._host.limits(wanted)
         if wanted.hard_fit and self._last[1:] == (self._current.chat.log, len(self._current.chat.log)):
             # The provider refuses the very request that was served last: it gets a smaller one, whatever we measure.
@@ -58,7 +59,7 @@ class Requests:
         return rows
 
     async def compact(self, focus: str | None) -> int:
-        """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts.
+        """Makes a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts.
 
         It waits as long as it takes, and goes on with what others change in the view meanwhile.
         """
@@ -82,14 +83,16 @@ class Requests:
             limits = given.beside(retention.tokens) if retention.tokens else given
             rendering = chat.rendering()
             rows, used = len(chat.log), limits.used(rendering.tokens)
-            due = limits.used(limits.own.again_above(chat.left(rendering)))
+            own, left = limits.own, chat.left(rendering)
+            due = limits.used(own.view_room if chat.is_fresh else own.again_above(left))
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
             if is_near:
-                chat = self._current.chat = chat.cut_for(limits.budget, self._config, self._current.cutting)
+                chat = self._current.chat = chat.cut_for(limits.own.base, self._config, self._current.cutting)
                 if chat.segments is not None:
-                    await chat.segments.advance()
+                    await in_thread(chat.segments.backlog(), chat.segments.render_ahead)
+                    chat.segments.take_in()
             if not is_near or (self._current.chat is chat and len(chat.log) == rows):
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
                 return Look(chat, limits, rendering, used, due, may_prefetch, is_near)
@@ -128,7 +131,7 @@ class Requests:
         return (chat.log, len(chat.log), chat.view, limits.budget, limits.system_prompt, late_at)
 
     def _is_answered(self, seen: Look) -> bool:
-        """Whether the same request was answered before and nothing is new: hosts may ask three times."""
+        """Returns True if the same request was answered before and nothing is new: hosts may ask three times."""
         return self._current.answered in (self._request(seen), self._request(seen, self._tasks.version))
 
     async def _carried_out(self, wanted: RequestOptions, given: RequestLimits, tried: Tried) -> Look:
@@ -166,7 +169,7 @@ class Requests:
                 self._services.totals.waited(tried.waited)
 
     async def _go_on(self, chat: Conversation, seen: Look, wanted: RequestOptions, tried: Tried) -> None:
-        """Go on with a compaction that has been made: it answers the request, unless there may be another."""
+        """Goes on with a compaction that has been made: it answers the request, unless there may be another."""
         # Reminders that it has summarised come back whole, and take room.
         if self._current.server.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None

@@ -29,7 +29,7 @@ class Server:
         self._warned = False
 
     def rows(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
-        """The rows of the request, as copies."""
+        """Returns the rows of the request, as copies."""
         size = view.tokens
         used = limits.used(size)
         if used <= limits.budget:
@@ -77,7 +77,7 @@ class Retention:
         """Size of the rows that are held, uncorrected."""
 
     def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
-        """Hold what is wanted and not shown whole; True if what is held has changed."""
+        """Holds what is wanted and not shown whole; True if what is held has changed."""
         compaction = (chat.log, chat.view.compactions)
         held = [*self.held] if compaction == self._compaction else []
         for content in wanted:
@@ -101,7 +101,7 @@ def _is_whole(chat: Conversation, index: int) -> bool:
 
 
 def _newest(log: Log, content: str) -> int | None:
-    """The last row that is a reminder with this content; None without one."""
+    """Returns the last row that is a reminder with this content; None without one."""
     for index in reversed(range(len(log))):
         raw = log.rows[index].raw
         if raw.get("content") == content and is_reminder(raw):

@@ -53,7 +53,7 @@ class Steering:
         self._requests = requests
 
     async def undo(self) -> int:
-        """Go back to the view before the last compaction; the tokens that the request grows by.
+        """Goes back to the view before the last compaction; the tokens that the request grows by.
 
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit.
@@ -75,7 +75,7 @@ class Steering:
         return -saved
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keep the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
+        """Keeps the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
 
         Raises:
             TypeError: `messages` is no number and no collection of them.
@@ -87,7 +87,7 @@ class Steering:
         return await self._pin(chat, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
-        """Let go of the pins of these messages, or of all; the numbers of those that are still pinned.
+        """Lets go of the pins of these messages, or of all; the numbers of those that are still pinned.
 
         Raises:
             TypeError, SteeringError: as `pin`, but for their size.
@@ -103,7 +103,7 @@ class Steering:
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
-        """The conversation as it is now, indexed, with the limits of the last request."""
+        """Returns the conversation as it is now, indexed, with the limits of the last request."""
         wanted = replace(self._current.host.last, is_manual=True)
         seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
         return seen.chat, seen.limits
@@ -139,7 +139,7 @@ class Steering:
         )
 
     async def due_reason(self) -> Reason | None:
-        """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
+        """Returns why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
         wanted = self._current.host.last
         seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
         case = replace(self._requests.case(seen, wanted, Tried()), is_answered=False, is_ahead=False, defer_below=0)
@@ -150,7 +150,7 @@ class Steering:
 
 
 def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:
-    """The conversation with the view before its last compaction.
+    """Returns the conversation with the view before its last compaction.
 
     Raises:
         SteeringError: the earlier view does not fit.
@@ -188,7 +188,7 @@ def _numbers(messages: int | Iterable[int]) -> list[int]:
 
 
 def _group_of(log: Log, number: int) -> int:
-    """The rendered group that holds the message of this number."""
+    """Returns the rendered group that holds the message of this number."""
     found = log.group_of_message(number)
     if found is None:
         last = log.closed_rows()

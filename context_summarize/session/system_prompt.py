@@ -47,7 +47,7 @@ class SystemPrompt:
         """Blocks of the first prompt that every later one has held too: they stay in it. It only shrinks."""
 
     def set_factory(self, factory: Factory | None) -> None:
-        """Ask this one from now on; None = the stored rows hold again.
+        """Asks this one from now on; None = the stored rows hold again.
 
         Raises:
             TypeError: it cannot be called.
@@ -61,7 +61,7 @@ class SystemPrompt:
             self._show(None, "")
 
     async def refresh(self) -> None:
-        """Ask the factory, if there is one, for as long as it takes; the host's cancellation ends the wait."""
+        """Asks the factory, if there is one, for as long as it takes; the host's cancellation ends the wait."""
         if self.factory is None:
             return
         try:
@@ -83,7 +83,7 @@ class SystemPrompt:
         self.tokens = sum(measure(row, self._count) for row in rows)
 
     def _parted(self, prompt: str) -> tuple[str, str]:
-        """A prompt without the reminder blocks that do not last; and these, one after the other."""
+        """Returns a prompt without the reminder blocks that do not last; and these, one after the other."""
         blocks = [block[0] for block in _BLOCK.finditer(prompt)]
         lasting = self._lasting = {*blocks} & (self._lasting if self._lasting is not None else {*blocks})
         text = _BLOCK.sub(lambda block: block[0] if block[0] in lasting else "", prompt)

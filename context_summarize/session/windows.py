@@ -40,7 +40,7 @@ class Window:
     """Tokens of output that a request asks for, where the provider says that."""
 
     def budget(self, safety_margin: int) -> int:
-        """Tokens for a request: what output and margin leave; half the window where they leave nothing.
+        """Returns the tokens for a request: what output and margin leave; half the window where they leave nothing.
 
         No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
         free. A larger window never gives less than a smaller one.
@@ -50,7 +50,7 @@ class Window:
 
 
 def _read(source: Any, name: str) -> int | None:
-    """A positive number of an object or a mapping; None where it has none."""
+    """Returns a positive number of an object or a mapping; None where it has none."""
     value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
     return value if type(value) is int and value > 0 else None
 
@@ -58,7 +58,7 @@ def _read(source: Any, name: str) -> int | None:
 async def request_budget(
     config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
 ) -> int:
-    """Tokens that the next request may hold.
+    """Returns the tokens that the next request may hold.
 
     `token_budget` if given; else the provider's window; else `max_tokens`; else 200,000. `max_tokens`, when set, is
     always an upper bound. `windows` remembers what providers said before.
@@ -93,7 +93,7 @@ class _Known:
 
     @contextmanager
     def asking(self, method: str) -> Iterator[None]:
-        """Mark a method as called until its call has ended, however late that is."""
+        """Marks a method as called until its call has ended, however late that is."""
         self.under_way.add(method)
         try:
             yield
@@ -218,7 +218,7 @@ class Refusals:
         """The last refusal, while it may be a helper's: the size of the request, and the words."""
 
     def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
-        """Take in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+        """Takes in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
 
         Usage is observed afterwards.
         """
@@ -241,7 +241,7 @@ class Refusals:
                 refused.accepted += 1
 
     async def bounded(self, budget: int, provider: Any, windows: Windows) -> int:
-        """The budget of the next request to a provider, as far as it has not refused so much."""
+        """Returns the budget of the next request to a provider, as far as it has not refused so much."""
         if self._open is not None and self._open[0] == self._meter.unanswered:
             self._bind(*self._open)
         self._provider, self._open = provider, None

@@ -26,7 +26,7 @@ _ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def open_store(cache: str | None) -> SummaryStore:
-    """The store that a `cache` setting names; its first use opens it.
+    """Returns the store that a `cache` setting names; its first use opens it.
 
     Args:
         cache: `memory`, a file, or an address such as `redis://…`; None = a file in the user's Amplifier folder.
@@ -44,7 +44,7 @@ def open_store(cache: str | None) -> SummaryStore:
 
 
 def session_store(cache: str | None, given: SummaryStore | None) -> SummaryStore:
-    """The store of a manager that `mount()` has not made: the one given, or what `cache` names, or memory.
+    """Returns the store of a manager that `mount()` has not made: the one given, or what `cache` names, or memory.
 
     Memory stands before a store of the host's own: one that hangs holds nobody up.
     """
@@ -56,7 +56,7 @@ def session_store(cache: str | None, given: SummaryStore | None) -> SummaryStore
 
 
 def open_file(cache: str | None) -> SqliteStore:
-    """The store in the file that a `cache` setting names.
+    """Returns the store in the file that a `cache` setting names.
 
     Raises:
         ConfigError: it names no file.

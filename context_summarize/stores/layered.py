@@ -42,7 +42,7 @@ class LayeredStore:
         self._writer: asyncio.Task[None] | None = None
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`. Those read from the persistent store are kept in memory."""
+        """Returns the stored summaries among `keys`. Those read from the persistent store are kept in memory."""
         found = await self._memory.get(keys)
         missing = [key for key in keys if key not in found]
 
@@ -81,7 +81,7 @@ class LayeredStore:
                 await self._persistent.close()
 
     async def _ask(self, kind: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        """The persistent store's answer; None where it is left alone, fails or takes too long."""
+        """Returns the persistent store's answer; None where it is left alone, fails or takes too long."""
         if self._clock() < self._retry_at[kind]:
             return None
         try:
@@ -106,7 +106,7 @@ class LayeredStore:
         await asyncio.wait({self._start_writer()}, timeout=self._timeout)
 
     def _start_writer(self) -> asyncio.Task[None]:
-        """The one task that writes, in order. A caller that is cancelled does not cancel it."""
+        """Returns the one task that writes, in order. A caller that is cancelled does not cancel it."""
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write_out())
         return self._writer

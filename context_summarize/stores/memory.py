@@ -25,19 +25,19 @@ class SummaryStore(Protocol):
     """Keeps summaries by key, and records of compactions by hash. Fallback summaries are never put here."""
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`."""
+        """Returns the stored summaries among `keys`."""
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary; an entry of the same key is replaced. Raises `ValueError` if it is a fallback summary."""
+        """Keeps one summary; an entry of the same key is replaced. Raises `ValueError` if it is a fallback summary."""
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
-        """The stored records among those of these hashes."""
+        """Returns the stored records among those of these hashes."""
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keep one record, JSON data; an earlier one of the same hash is replaced."""
+        """Keeps one record, JSON data; an earlier one of the same hash is replaced."""
 
     async def close(self) -> None:
-        """Close whatever is open. A later call opens it again."""
+        """Closes whatever is open. A later call opens it again."""
 
 
 class MemoryStore:
@@ -83,7 +83,7 @@ _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
 
 def _summary_of(text: str | bytes) -> Summary | None:
-    """The summary that was written; None for a text that is damaged, cut off, too long, or of other fields."""
+    """Returns the summary that was written; None for a text that is damaged, cut off, too long, or of other fields."""
     try:
         fields: Any = json.loads(text) if len(text) <= _MOST else {}
         return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
@@ -92,7 +92,7 @@ def _summary_of(text: str | bytes) -> Summary | None:
 
 
 def _record_of(text: str | bytes) -> JsonRow | None:
-    """The record that was written; None for a text that is damaged, cut off or too long."""
+    """Returns the record that was written; None for a text that is damaged, cut off or too long."""
     reader = zlib.decompressobj()
     try:
         data = reader.decompress(b64decode(text), _MOST)  # a few bytes may stand for gigabytes
@@ -118,7 +118,7 @@ class TextStore(ABC):
         return await self._find("record", hashes, _record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keep one record, compressed: each holds a row of notes, and the address of every summary."""
+        """Keeps one record, compressed: each holds a row of notes, and the address of every summary."""
         text = zlib.compress(json.dumps(record, separators=(",", ":")).encode())
         await self._write("record", hash_, b64encode(text).decode())
 
@@ -132,8 +132,8 @@ class TextStore(ABC):
 
     @abstractmethod
     async def _read(self, name: str, keys: Sequence[str]) -> Mapping[str, str | bytes]:
-        """The texts of one kind among at most 500 keys."""
+        """Returns the texts of one kind among at most 500 keys."""
 
     @abstractmethod
     async def _write(self, name: str, key: str, text: str) -> None:
-        """Keep one text; an earlier one of the same kind and key is replaced."""
+        """Keeps one text; an earlier one of the same kind and key is replaced."""

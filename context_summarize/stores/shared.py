@@ -44,7 +44,7 @@ class SharedStore(TextStore):
         self._client: tuple[BaseStore, Callable[[], Awaitable[None]]] | None = None
 
     async def close(self) -> None:
-        """Let calls under way end, then close the connections. A later call opens them again."""
+        """Lets calls under way end, then closes the connections. A later call opens them again."""
         async with self._lock:
             if self._client is not None:
                 (_, close), self._client = self._client, None
@@ -69,7 +69,7 @@ class SharedStore(TextStore):
 
 
 def shown(address: str) -> str:
-    """An address without user, password and options."""
+    """Returns an address without user, password and options."""
     scheme, sign, rest = address.partition("://")
     return f"{scheme}{sign}{rest.rpartition('@')[2].partition('?')[0]}"
 

@@ -38,6 +38,7 @@ _EVICT = """DELETE FROM entries WHERE rowid IN (
 
 _REMEDIES = {
     sqlite3.SQLITE_CORRUPT: "the cache is damaged; delete the file: summaries are made again when they are needed",
+    sqlite3.SQLITE_CANTOPEN: "no permission to read or write it, or its folder; allow it, or name another in `cache`",
     sqlite3.SQLITE_NOTADB: "name another file in `cache`",
 }
 _DAY = 86_400.0
@@ -93,7 +94,7 @@ class SqliteStore(TextStore):
         return StoreStats(self.path, size, *(rows[0] if rows else (0, None, None)))
 
     async def clear(self) -> int:
-        """Remove every entry and give the space back to the disk. Returns the number of entries removed."""
+        """Removes every entry and gives the space back to the disk. Returns the number of entries removed."""
         return await self._run(lambda: self._clear() if self.path.exists() else 0)
 
     async def close(self) -> None:
@@ -117,7 +118,7 @@ class SqliteStore(TextStore):
     # --- on the store's thread --------------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
-        """The rows of a query; none where there is no file: reading does not create it."""
+        """Returns the rows of a query; none where there is no file: reading does not create it."""
         return self._connected().execute(sql, values).fetchall() if self.path.exists() else []
 
     def _load(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -170,7 +171,8 @@ class SqliteStore(TextStore):
             if identity == _NEW:
                 connection.executescript(_SCHEMA)
             elif identity[:2] != _OURS:
-                what = "the file comes from another program or version, and stays as it is"
+                version = f"it is of version {identity[1]}, and this program reads version {_OURS[1]}"
+                what = version if identity[0] == _OURS[0] else "it is another program's database"
                 raise StoreUnavailable(f"summary store {self.path}: {what}; name another file in `cache`")
             # It fails while another process opens the file, which then does the same.
             with contextlib.suppress(sqlite3.OperationalError):

@@ -39,7 +39,7 @@ class Answer:
 
 
 def read_answer(response: Any) -> Answer:
-    """The answer in plain values. A part of it may raise anything while it is read."""
+    """Returns the answer in plain values. A part of it may raise anything while it is read."""
     usage = getattr(response, "usage", None)
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
@@ -71,12 +71,12 @@ def _blocks(response: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _tokens(told: Any) -> int:
-    """A provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
+    """Returns a provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
     return told if isinstance(told, int) and 0 < told <= _MOST_TOKENS else 0
 
 
 def _dollars(told: Any) -> Decimal | None:
-    """A provider's figure as US dollars; None if it is no number from 0 to a million."""
+    """Returns a provider's figure as US dollars; None if it is no number from 0 to a million."""
     try:
         value = Decimal(str(told))
         return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
@@ -141,7 +141,7 @@ class AnswerRefusedError(Exception):
 
 
 def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, clean: Redact, is_last: bool) -> str:
-    """The summary that an answer holds.
+    """Returns the summary that an answer holds.
 
     Args:
         clean: removes secrets.
@@ -169,7 +169,7 @@ def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, cle
 
 
 def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
-    """Why a text of so many tokens is no summary, as far as its form shows it."""
+    """Returns why a text of so many tokens is no summary, as far as its form shows it."""
     if not text:
         return "empty"
     if len(text) <= _SHORT and _DECLINES.match(text):
@@ -180,7 +180,7 @@ def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
 
 
 def _is_copied(text: str, instructions: str) -> bool:
-    """True if every line of a text, short ones aside, stands in the instructions."""
+    """Returns True if every line of a text, short ones aside, stands in the instructions."""
     lines = [line.strip() for line in text.splitlines() if len(line.strip()) > _LINE]
     return bool(lines) and all(line in instructions for line in lines)
 
@@ -205,7 +205,7 @@ def _unlooped(text: str, source: str) -> str:
 
 
 def _whole_sentences(text: str) -> str:
-    """The text up to the end of its last whole sentence or line; "" where there is none."""
+    """Returns the text up to the end of its last whole sentence or line; "" where there is none."""
     end = 0
     for found in _SENTENCE_END.finditer(text):
         end = found.end()

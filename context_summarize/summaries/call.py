@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ import tenacity
 from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY
+from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY, AskLater
 from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.failures import (
@@ -73,6 +74,8 @@ class _Run:
     target: Target
     endpoint: _Endpoint
     has_hints: bool
+    may_ask: Callable[[], bool]
+    """Returns True while somebody waits, so that hooks may ask the user."""
     answers: list[Answer] = field(default_factory=list)
     """Those that were no summary have been paid for as well."""
     attempts: int = 0
@@ -96,7 +99,7 @@ class Summarizer:
         return self._endpoints.setdefault((target.name, target.model), _Endpoint(Breaker(self._services.clock)))
 
     def is_paused(self, target: Target) -> bool:
-        """True while this provider is not to be asked."""
+        """Returns True while this provider is not to be asked."""
         return self._endpoint(target).breaker.retry_in_s is not None or not self._allowance.is_left
 
     def answered_elsewhere(self, provider: str) -> None:
@@ -106,24 +109,30 @@ class Summarizer:
                 endpoint.breaker.end_pause()
 
     def forget_failures(self) -> None:
-        """Begin with closed breakers; lost calls stay counted, and refused hints stay left out."""
+        """Begins with closed breakers; lost calls stay counted, and refused hints stay left out."""
         for endpoint in self._endpoints.values():
             endpoint.breaker.succeeded()
 
-    async def make(self, job: Job, target: Target) -> Summary:
-        """Ask for one summary; events, totals and the log are told of it.
+    async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
+        """Asks for one summary; events, totals and the log are told of it.
+
+        Args:
+            may_ask: returns True while somebody waits, so that hooks may ask the user.
 
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
+            AskLater: a hook would ask the user, and nobody waits.
         """
         endpoint = self._endpoint(target)
         async with endpoint.breaker.turn():
             if self.is_paused(target):
                 wait = endpoint.breaker.retry_in_s
                 raise SummaryUnavailable("calls to this provider are paused", kind="breaker_open", retry_in_s=wait)
-            run, started = _Run(target, endpoint, endpoint.takes_hints), self._services.clock()
+            run, started = _Run(target, endpoint, endpoint.takes_hints, may_ask), self._services.clock()
             try:
                 text = await self._text(job, run)
+            except AskLater:
+                raise
             except Exception as error:
                 # A provider that answers nothing usable, time after time, is as good as down.
                 if is_heard(error):
@@ -250,15 +259,17 @@ class Summarizer:
         return text
 
     async def _announce(self, run: _Run) -> None:
-        """Tell hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
+        """Tells hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
 
         Raises:
             SummaryUnavailable: a hook denies it.
+            AskLater: a hook would ask the user, and nobody waits.
         """
         target, outbox = run.target, self._services.outbox
         told = {"provider": target.name, "model": target.model}
-        await outbox.denial(RESOLVE, {**told, "scope": PURPOSE, "basis": target.basis})
-        why = await outbox.denial(REQUEST, {**told, "iteration": 0, "purpose": PURPOSE})
+        await outbox.emit(RESOLVE, {**told, "scope": PURPOSE, "basis": target.basis})
+        announced = {**told, "iteration": 0, "purpose": PURPOSE}
+        why = await outbox.denial(REQUEST, announced, may_ask=run.may_ask())
         if why is not None:
             why = f"a hook denies the call: {self._clean(why)}"
             raise SummaryUnavailable(why, kind="denied", attempts=run.attempts, permanent=True)

@@ -59,7 +59,7 @@ _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
 
 def says_too_large(text: str) -> bool:
-    """True if the text of an error, or its type, says that the input is too long."""
+    """Returns True if the text of an error, or its type, says that the input is too long."""
     return bool(_TOO_LARGE.search(text.lower())) and not _RATE.search(text.lower())
 
 
@@ -73,12 +73,12 @@ def kind_of(error: BaseException) -> str:
 
 
 def may_pass(error: BaseException) -> bool:
-    """True if the same request may succeed soon: by the provider's own mark, a timeout, a lost connection."""
+    """Returns True if the same request may succeed soon: by the provider's own mark, a timeout, a lost connection."""
     return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
 
 def is_permanent(error: BaseException) -> bool:
-    """True if no request can succeed: auth, quota, an unknown model, a wrong configuration."""
+    """Returns True if no request can succeed: auth, quota, an unknown model, a wrong configuration."""
     return kind_of(error) in _PERMANENT
 
 
@@ -88,19 +88,19 @@ def is_heard(error: BaseException) -> bool:
 
 
 def wait_seconds(state: tenacity.RetryCallState) -> float:
-    """Seconds before the next attempt: as many as the provider asks for, else exponential with jitter."""
+    """Returns the seconds before the next attempt: as many as the provider asks for, else exponential with jitter."""
     after = _retry_after(state.outcome.exception() if state.outcome else None)
     return float(_BACKOFF(state)) if after is None else after
 
 
 def _retry_after(error: BaseException | None) -> float | None:
-    """Seconds that a provider asks to wait, 0 or more; None where it names no number."""
+    """Returns the seconds that a provider asks to wait, 0 or more; None where it names no number."""
     after = getattr(error, "retry_after", None)
     return max(0.0, float(after)) if isinstance(after, int | float) else None
 
 
 def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean: Redact) -> SummaryUnavailable:
-    """The error as this package reports it; `clean` removes secrets from its text."""
+    """Returns the error as this package reports it; `clean` removes secrets from its text."""
     if isinstance(error, SummaryUnavailable):
         return error
     is_ours, after = isinstance(error, AnswerRefusedError | Stopped), _retry_after(error)
@@ -161,7 +161,7 @@ class Breaker:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """A turn to call. After a pause the first is a probe, and the others wait: its outcome is theirs."""
+        """Yields a turn to call. After a pause the first is a probe, and the others wait: its outcome is theirs."""
         if not self._pause:
             yield
             return

@@ -42,7 +42,7 @@ class PromptTemplate:
     """The text below the header, with `string.Template` variables."""
 
     def fill(self, **values: str) -> str:
-        """The body with its variables replaced, in one pass, so that a `$` inside a value does not change.
+        """Returns the body with its variables replaced, in one pass, so that a `$` inside a value does not change.
 
         A value that the body does not use is ignored.
 
@@ -94,7 +94,7 @@ def load_prompts(name_or_folder: str) -> PromptSet:
 
 
 def find_problems(folder: Path) -> Iterator[str]:
-    """Every problem of a folder as a set, with its remedy, file by file.
+    """Yields every problem of a folder as a set, with its remedy, file by file.
 
     If a file's header or text cannot be read, its other problems show only when that is corrected.
     """
@@ -108,7 +108,7 @@ def find_problems(folder: Path) -> Iterator[str]:
 
 
 def find_set(name_or_folder: str) -> Path:
-    """The folder of a set, found as in `load_prompts`; its files are not checked.
+    """Returns the folder of a set, found as in `load_prompts`; its files are not checked.
 
     Raises:
         TemplateError: there is no such set or folder.
@@ -130,21 +130,21 @@ def find_set(name_or_folder: str) -> Path:
 
 
 def available_sets() -> tuple[str, ...]:
-    """Names of the sets that come with the package, sorted."""
+    """Returns the names of the sets that come with the package, sorted."""
     return tuple(
         sorted(entry.name for entry in sets_folder().iterdir() if entry.is_dir() and entry.name[0] not in "._")
     )
 
 
 def sets_folder() -> Path:
-    """The folder of the sets: inside the package in a wheel, beside the package in a checkout."""
+    """Returns the folder of the sets: inside the package in a wheel, beside the package in a checkout."""
     package = Path(__file__).parents[1]
     packed = package / "_prompts"
     return packed if packed.is_dir() else package.parent / "prompts"
 
 
 def _read(path: Path, slots: _Slots) -> PromptTemplate:
-    """The template of a file, without a check of its variables."""
+    """Returns the template of a file, without a check of its variables."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def _read(path: Path, slots: _Slots) -> PromptTemplate:
 
 
 def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str]:
-    """The header's values, and the body without the blank lines around it."""
+    """Returns the header's values, and the body without the blank lines around it."""
     if lines[0].rstrip() != "---":
         return {}, "\n".join(lines).strip("\n")
     end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
@@ -179,7 +179,7 @@ def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[st
 
 
 def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:
-    """The problems of the variables of a text, the most serious first."""
+    """Yields the problems of the variables of a text, the most serious first."""
     if not Template(body).is_valid():
         found = next(match for match in Template.pattern.finditer(body) if match.group("invalid") is not None)
         seen, number = body[found.start() : found.start() + 12], body.count("\n", 0, found.start()) + 1

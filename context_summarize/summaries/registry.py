@@ -13,6 +13,7 @@ from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view import ShownNode
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.request import Target, make_fallback, make_job
@@ -44,6 +45,8 @@ class SummaryRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
         """Keys under way that were waited for in vain."""
+        self._waits = 0
+        """Requests that wait for summaries."""
         self._is_told = False
         """True from the warning that a wait has ended without any summary until one comes."""
         self._texts: dict[str, Summary] = {}
@@ -74,13 +77,13 @@ class SummaryRegistry:
         return None if summary is None else row
 
     def is_from_store(self, key: str) -> bool:
-        """True for a summary that took no call of this session."""
+        """Returns True for a summary that took no call of this session."""
         return key in self._stored
 
     # --- making -----------------------------------------------------------------------------------------------------
 
     def start(self, node: Node, log: Log, target: Target | None) -> None:
-        """Have a summary made, and its row, unless it is known or under way."""
+        """Has a summary made, and its row, unless it is known or under way."""
         if self._closed or node.key in self._tasks or node.key in self._texts:
             return
         work = self._work(node, log, target)
@@ -98,6 +101,8 @@ class SummaryRegistry:
             if node.key not in self._texts and target is not None:
                 await self._make(node, log, target)
             self.shown(node, log)  # a few milliseconds that no plan has to take
+        except AskLater:
+            logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
             self._refusals[node.key] += error.refused  # it has been told
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -105,14 +110,14 @@ class SummaryRegistry:
             logger.error(told, traceback_of(error, self._services.config.redact))
 
     async def look_up(self, nodes: Sequence[Node]) -> None:
-        """Take up what the store has of these nodes. Nobody is asked for the others."""
+        """Takes up what the store has of these nodes. Nobody is asked for the others."""
         keys = [node.key for node in nodes if node.key not in self._texts]
         found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
         self._stored |= found.keys()
 
     async def _make(self, node: Node, log: Log, target: Target) -> None:
-        """Ask the provider for a summary, and store it. Nothing is merged from a fallback.
+        """Asks the provider for a summary, and stores it. Nothing is merged from a fallback.
 
         Raises:
             SummaryUnavailable: there is none.
@@ -132,7 +137,7 @@ class SummaryRegistry:
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, log, children, self._services.count)
-            summary = await self._summarizer.make(job, target)
+            summary = await self._summarizer.make(job, target, lambda: self._waits > 0)
         self._texts[node.key], self._is_told = summary, False
         await self._services.store.put(summary)
 
@@ -146,7 +151,7 @@ class SummaryRegistry:
         seconds: float | None,
         stop: asyncio.Event,
     ) -> None:
-        """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
+        """Has these summaries made and waits for them; fallbacks take the place of those that cannot be had.
 
         The work on those that are late goes on.
 
@@ -163,7 +168,11 @@ class SummaryRegistry:
             return stop.is_set() or self._is_cancelled()
 
         if not is_stopped():
-            await until_done(tasks, seconds, is_stopped)
+            self._waits += 1
+            try:
+                await until_done(tasks, seconds, is_stopped)
+            finally:
+                self._waits -= 1
             self._late |= wanted & self._tasks.keys()
             if not is_stopped():
                 self._tell(tasks)
@@ -171,7 +180,7 @@ class SummaryRegistry:
             await self.place([node for node in nodes if node.key not in self._tasks], log)
 
     def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
-        """Warn, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
+        """Warns, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
         if not tasks or self._is_told or any(task.done() for task in tasks):
             return
         self._is_told = True
@@ -188,14 +197,14 @@ class SummaryRegistry:
             await asyncio.wait(tasks)
 
     def end_waits(self) -> None:
-        """End the waits of the requests under way, and of no later one."""
+        """Ends the waits of the requests under way, and of no later one."""
         self.stop.set()
         self.stop = asyncio.Event()
 
     # --- fallbacks --------------------------------------------------------------------------------------------------
 
     async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
-        """The rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
+        """Returns the rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
         await self.look_up(nodes)
         rows = list[ShownNode]()
         for node in nodes:
@@ -236,11 +245,11 @@ class SummaryRegistry:
         self._late.clear()
 
     def forget_refusals(self) -> None:
-        """Ask again for keys that were refused too often."""
+        """Asks again for keys that were refused too often."""
         self._refusals.clear()
 
     async def close(self, seconds: float = 0) -> None:
-        """Start nothing more, wait at most so long for the calls under way, and cancel the rest."""
+        """Starts nothing more, waits at most so long for the calls under way, and cancels the rest."""
         self._closed = True
         await until_done(set(self._tasks.values()), seconds, self._is_cancelled)
         await end_tasks(list(self._tasks.values()))

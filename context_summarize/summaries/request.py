@@ -58,7 +58,7 @@ class Job:
     """Texts that are joined."""
 
     def cut_to(self, tokens: int) -> Job:
-        """The job with the middle of its source cut out where that is longer than this."""
+        """Returns the job with the middle of its source cut out where that is longer than this."""
         if self.source_tokens <= tokens:
             return self
         size = len(self.text.encode("utf-8", "surrogatepass"))
@@ -77,7 +77,7 @@ def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) ->
 
 
 def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Summary:
-    """A node's fallback summary, from its rows or from its children's texts, each cut to its share."""
+    """Returns a node's fallback summary, from its rows or from its children's texts, each cut to its share."""
     job = make_job(node, log, children, count)
     if node.children:
         text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
@@ -100,13 +100,13 @@ def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False)
 
 
 def input_limit(summary_tokens: int, target: Target) -> int | None:
-    """Tokens of transcript that a request may carry beside its answer; None if the window is unknown."""
+    """Returns the tokens of transcript that a request may carry beside its answer; None if the window is unknown."""
     room = answer_room(summary_tokens, target, is_second=True)
     return None if target.window is None else max(256, target.window - _OVERHEAD - room)
 
 
 def summary_request(job: Job, instructions: str, target: Target, room: int | None) -> ChatRequest:
-    """The request: instructions as a system row, the transcript as fenced data in a user row.
+    """Returns the request: instructions as a system row, the transcript as fenced data in a user row.
 
     Args:
         room: tokens of the answer; None leaves out the hints, which are this bound and the wish for little reasoning.
@@ -126,7 +126,7 @@ def summary_request(job: Job, instructions: str, target: Target, room: int | Non
 
 
 def call_options(target: Target) -> dict[str, Any]:
-    """The options of `complete()`, which providers look up by name and ignore if they do not know them.
+    """Returns the options of `complete()`, which providers look up by name and ignore if they do not know them.
 
     `store` and `enable_response_chaining` (openai, vllm) keep an answer on the server; `extended_thinking` (anthropic)
     would be turned on by any `reasoning_effort`.

@@ -46,14 +46,14 @@ class Statistics:
     """Those of them that no model wrote."""
 
     def answered(self, answer: Answer) -> None:
-        """Add what an answer tells of its usage."""
+        """Adds what an answer tells of its usage."""
         self.input_tokens += answer.input_tokens
         self.output_tokens += answer.output_tokens
         if answer.cost is not None:
             self.cost_usd = f"{answer.cost + Decimal(self.cost_usd or 0):f}"
 
     def waited(self, seconds: float) -> None:
-        """Add the waiting time of one request."""
+        """Adds the waiting time of one request."""
         if seconds > 0:
             self.waits += 1
             self.waited_s += seconds

@@ -45,7 +45,7 @@ class Meter:
         return lambda **usage: self._taken(usage)
 
     def observe(self, usage: Mapping[str, Any]) -> bool:
-        """Learn from the usage of an `llm:response`; True when it was taken for that of the served view."""
+        """Learns from the usage of an `llm:response`; True when it was taken for that of the served view."""
         return not self._is_claimed and self._taken(usage)
 
     def is_of_view(self, usage: Mapping[str, Any]) -> bool:
@@ -91,7 +91,7 @@ class Meter:
         return max(0, int(tokens / self._ratio))
 
     def invert(self, tokens: int) -> int:
-        """The estimate whose corrected size is that many tokens; 0 when there is none."""
+        """Returns the estimate whose corrected size is that many tokens; 0 when there is none."""
         return max(0, int((tokens - self._constant) / self._ratio))
 
 

@@ -38,7 +38,7 @@ _load_lock = threading.Lock()
 
 
 def _ranks_text() -> bytes:
-    """The unpacked rank table; the file holds its own checksum."""
+    """Returns the unpacked rank table; the file holds its own checksum."""
     try:
         return lzma.decompress((resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes())
     except (OSError, lzma.LZMAError) as error:
@@ -55,13 +55,13 @@ def _build_encoding() -> tiktoken.Encoding:
 
 
 def _shared_encoding() -> tiktoken.Encoding:
-    """The encoding of the process. lru_cache alone would build it twice for two threads at the same time."""
+    """Returns the encoding of the process. lru_cache alone would build it twice for two threads at the same time."""
     with _load_lock:
         return _build_encoding()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in pieces that the tokenizer takes quickly; together they are the text."""
+    """Yields the text in pieces that the tokenizer takes quickly; together they are the text."""
     if len(text) <= RUN_CHARS:
         yield text
         return
@@ -103,7 +103,7 @@ class TokenCounter:
         return self._encoding is not None
 
     async def load(self) -> None:
-        """Load the encoding off the event loop; concurrent callers share the work, and one may be cancelled.
+        """Loads the encoding off the event loop; concurrent callers share the work, and one may be cancelled.
 
         Raises: ContextSummarizeError when the bundled ranks are missing or damaged; a later call tries again.
         """

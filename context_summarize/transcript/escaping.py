@@ -52,7 +52,7 @@ def escape_marks(text: str) -> str:
 
 
 def after_cut(text: str, at: int) -> str:
-    """The text after a cut; the rest of a line that was cut in two is escaped, as it may look like a mark."""
+    """Returns the text after a cut; the rest of a line that was cut in two is escaped, as it may look like a mark."""
     first, line_end, others = text[at:].partition("\n")
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 
@@ -74,23 +74,23 @@ def cut_middle(text: str, limit_bytes: int, characters: int | None = None) -> st
 
 
 def fence_of(text: str) -> str:
-    """The delimiter that encloses a text: derived from its hash, so that no text can hold its own."""
+    """Returns the delimiter that encloses a text: derived from its hash, so that no text can hold its own."""
     return f"=== transcript {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:20]} ==="
 
 
 def escape_fence(text: str, fence: str) -> str:
-    """The text with the delimiter inside it broken; lone surrogates, which no provider takes, become '?'."""
+    """Returns the text with the delimiter inside it broken; lone surrogates, which no provider takes, become '?'."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
     return clean.replace(fence, fence.replace("===", "= ="))
 
 
 def enclosed(text: str, fence: str) -> str:
-    """The escaped text between two lines of its delimiter."""
+    """Returns the escaped text between two lines of its delimiter."""
     return f"{fence}\n{escape_fence(text, fence)}\n{fence}"
 
 
 def enclosed_in(message: str) -> str | None:
-    """The text between the delimiters in a message; None where there are none."""
+    """Returns the text between the delimiters in a message; None where there are none."""
     found = _FENCED.search(message)
     return found[2] if found else None
 
@@ -101,7 +101,7 @@ def numbered(texts: Sequence[str]) -> str:
 
 
 def split_numbered(text: str) -> list[str] | None:
-    """The summaries under their headings, without these; None where there is no heading."""
+    """Returns the summaries under their headings, without these; None where there is no heading."""
     if not _HEADING.search(text):
         return None
     return [part.strip() for part in _HEADING.split(text) if part.strip()]
@@ -167,7 +167,7 @@ def quoted(text: str, *frames: Frame) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with surrogate pairs joined and each lone surrogate replaced by U+FFFD."""
+    """Returns the text with surrogate pairs joined and each lone surrogate replaced by U+FFFD."""
     if text.isascii():
         return text
     try:

@@ -37,7 +37,7 @@ _HEADER = re.compile(r"(?m)^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?\n")
 
 
 def render_rows(rows: Sequence[RenderedRow]) -> str:
-    """The transcript format: `#N role` or `#N tool NAME`, the text, and a blank line between blocks."""
+    """Returns the transcript format: `#N role` or `#N tool NAME`, the text, and a blank line between blocks."""
     return "\n\n".join(f"#{row.number} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
 
 
@@ -53,12 +53,12 @@ def _name_mark(row: RenderedRow) -> str:
 
 
 def call_line(name: str, *arguments: str) -> str:
-    """The line of a call; `arguments` is JSON, perhaps in pieces."""
+    """Returns the line of a call; `arguments` is JSON, perhaps in pieces."""
     return "".join(("call ", name, "(", *arguments, ")"))
 
 
 def may_be_call(line: str) -> bool:
-    """True for a line that begins like that of a call."""
+    """Returns True for a line that begins like that of a call."""
     return line.startswith("call ")
 
 
@@ -72,7 +72,7 @@ def calls_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def without_calls(text: str, name: str) -> str:
-    """The text with the lines that call one tool emptied."""
+    """Returns the text with the lines that call one tool emptied."""
     begin = f"call {name}("
     return re.sub(rf"(?m)^{re.escape(begin)}.*$", "", text) if begin in text else text
 

@@ -83,8 +83,9 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A compaction that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=4, summary_share=1.0)
-        await made.set_messages(tool_session(4, size=900))
+        settings = {"segment_tokens": 256, "keep_recent": 4, "summary_share": 1.0, "shorten_tool_results": None}
+        made = manager(recorder := Recorder(), **settings)
+        await made.set_messages(tool_session(5, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
         before = await made.get_messages_for_request(budget, provider)

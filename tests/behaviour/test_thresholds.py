@@ -126,3 +126,42 @@ def test_however_slow_the_summariser_a_compaction_frees_a_quarter_of_the_request
     made = run_virtually(work())
     assert made
     assert [data for data in made if data["before_tokens"] - data["after_tokens"] < data["before_tokens"] / 4] == []
+
+
+async def test_a_compaction_soon_after_another_waits_until_the_request_does_not_fit() -> None:
+    """Where little room is left beside the prompt, each break of the cache has to last as long as it can."""
+
+    async def prompt() -> str:
+        return "a rule of the house " * 1_600
+
+    reader = Reader(27_000, prefetch=False)
+    await reader.manager.set_system_prompt_factory(prompt)
+    await reader.read(120, 2_000)
+    reasons = [data["reason"] for data in reader.host.of("context:pre_compact")]
+    assert set(reasons[1:]) == {"must_fit"}
+    assert reader.compactions <= 30
+    assert max(reader.sizes) <= 26_000
+
+
+async def test_segments_are_as_long_as_suits_what_the_prompt_leaves_of_the_window() -> None:
+    """A segment longer than the room for the conversation would stay verbatim until it is full."""
+
+    async def prompt() -> str:
+        return "a rule of the house " * 14_000
+
+    reader = Reader(101_000, prefetch=False)
+    await reader.manager.set_system_prompt_factory(prompt)
+    await reader.read(60, 1_000)
+    assert reader.compactions
+    read = [len(str(request.messages)) for request in reader.provider.requests]
+    assert min(read) < 4 * 8_192
+
+
+async def test_a_compaction_shortens_results_among_the_newest_rows_where_it_leaves_little_room() -> None:
+    """The longest first, without a setting; the newest stays whole: the model has not seen it yet."""
+    reader = await Reader(31_000, prefetch=False).read(60, 2_900)
+    left = [made["after_tokens"] for made in reader.host.of("context:compaction")]
+    assert left
+    assert max(left) <= 0.45 * 30_000
+    view = await reader.manager.get_messages_for_request(provider=reader.provider)
+    assert "left out to save room" not in str(view[-1]["content"])

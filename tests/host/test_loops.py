@@ -23,7 +23,7 @@ from tests.support.rows import call as tool_call
 from tests.support.views import untimed
 
 BUDGET = 10_000
-SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None}
+SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None, "announce": False}
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
 
 
@@ -183,15 +183,18 @@ def reminder(text: str) -> JsonRow:
 
 
 class StoringLoop:
-    """loop-streaming c417041, d0b8ca8: reminders are stored and wanted whole, and each request is checked.
+    """loop-streaming c417041, f553d92: reminders are stored and wanted whole, and each request is checked.
 
-    Follows tests/test_request_retention.py and tests/test_provider_budget_guard.py: a request that the provider finds
-    too large is asked for once more with `hard_fit`; if that is too large as well the loop raises.
+    Follows `check_request_budget` and provider-anthropic 45147da, `request_budget`: a request that the provider finds
+    too large is asked for again with `hard_fit`, at most twice, with a budget that counts four characters of Python's
+    own notation as a token. If that is too large as well, or would not become smaller, the loop raises.
     """
 
-    def __init__(self, desk: Desk, limit: int | None = None) -> None:
+    def __init__(self, desk: Desk, limit: int | None = None, per_character: float = 1.0) -> None:
         self._desk = desk
         self._limit = limit
+        self._per_character = per_character
+        """Tokens that the provider counts."""
         self.wanted: list[str] = []
         self.rebuilt = 0
 
@@ -206,18 +209,21 @@ class StoringLoop:
     async def request(self) -> list[JsonRow]:
         ask = self._desk.coordinator.get_capability("context.request_retention")
         rows = await ask(retain_contents=self.wanted, provider=self._desk.provider)
-        if self._limit is not None and self._estimate(rows) > self._limit:
+        budgets: list[int] = []
+        while self._limit is not None and (counted := self._counted(rows)) > self._limit:
+            smaller = sum(len(str(row)) // 4 for row in rows) * self._limit // counted
+            if len(budgets) == 2 or (budgets and smaller >= budgets[-1]):
+                raise ContextLengthError("the request remains over budget")
+            budgets.append(smaller)
             self.rebuilt += 1
             rows = await ask(
-                retain_contents=self.wanted, provider=self._desk.provider, token_budget=self._limit, hard_fit=True
+                retain_contents=self.wanted, provider=self._desk.provider, token_budget=smaller, hard_fit=True
             )
-            if self._estimate(rows) > self._limit:
-                raise ContextLengthError("the request remains over budget")
         ChatRequest(messages=[Message(**row) for row in rows])
         return list(rows)
 
-    def _estimate(self, rows: list[JsonRow]) -> int:
-        return sum(len(str(row)) for row in rows) // 3
+    def _counted(self, rows: list[JsonRow]) -> int:
+        return int(sum(len(str(row)) for row in rows) * self._per_character)
 
 
 async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_form() -> None:
@@ -236,10 +242,11 @@ async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_for
         assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
 
 
-async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once() -> None:
-    """The provider's own estimate is larger than ours: below our threshold it refuses, and the loop never raises."""
+@pytest.mark.parametrize("per_character", [0.15, 0.3, 1.0])
+async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once(per_character: float) -> None:
+    """Below our threshold the provider refuses, whatever a character is to it, and the loop never raises."""
     async with Desk(compact_threshold=0.7) as desk:
-        loop = StoringLoop(desk, limit=BUDGET * 7 // 10)
+        loop = StoringLoop(desk, limit=int(2 * BUDGET * per_character), per_character=per_character)
         for number in range(60):
             await loop.remind("<system-reminder>RULE-7</system-reminder>")
             await desk.turn(number, loop.request)

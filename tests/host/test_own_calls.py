@@ -59,13 +59,12 @@ async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(m
     await host.end()
 
 
-@pytest.mark.parametrize("action", ["deny", "ask_user"])
 async def test_a_hook_that_denies_a_call_is_obeyed(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, action: Any
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fallbacks stand in, and it is told once. Nobody can be asked in the background, so asking is denying."""
+    """Fallbacks stand in, and it is told once."""
     host = await Host(monkeypatch, SMALL).start()
-    await watched(host, HookResult(action=action, reason="no helpers today", approval_prompt="no helpers today"))
+    await watched(host, HookResult(action="deny", reason="no helpers today"))
     caplog.set_level(logging.WARNING, "context_summarize")
     await host.talk(12)
 
@@ -76,6 +75,37 @@ async def test_a_hook_that_denies_a_call_is_obeyed(
     assert all(data["fallbacks"] > 0 for data in host.seen("context:post_compact"))
     [told] = [record.getMessage() for record in caplog.records]
     assert "no helpers today" in told
+    await host.end()
+
+
+class Approval:
+    """Answers what hooks ask the user, and notes whether a compaction waited then."""
+
+    def __init__(self, says: str) -> None:
+        self.says, self.context = says, SimpleNamespace(is_compacting=None)
+        self.waited: list[Any] = []
+
+    async def request_approval(self, prompt: str, options: list[str], *_: Any) -> str:
+        self.waited.append(self.context.is_compacting)
+        return self.says
+
+
+@pytest.mark.parametrize(("says", "calls"), [("Allow once", True), ("Deny", False)])
+async def test_a_hook_asks_the_user_while_a_request_waits_and_never_in_the_background(
+    monkeypatch: pytest.MonkeyPatch, says: str, calls: bool
+) -> None:
+    """What is put off is no failure."""
+    approval = Approval(says)
+    host = await Host(monkeypatch, SMALL, approval=approval).start()
+    approval.context = host.context
+    await watched(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
+    await host.talk(12)
+
+    assert approval.waited
+    assert all(approval.waited)
+    assert bool(host.provider.summary_requests) is calls
+    assert {data["kind"] for data in host.seen("context-summarize:failure")} <= {"denied"}
+    assert bool(host.seen("context-summarize:failure")) is not calls
     await host.end()
 
 

@@ -203,8 +203,13 @@ class Host:
     """
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any] | None = None, **provider: Any
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        settings: dict[str, Any] | None = None,
+        approval: Any | None = None,
+        **provider: Any,
     ) -> None:
+        self._approval = approval
         self.loop = Loop()
         self.tool = LookupTool()
         self.capabilities: dict[str, Any] = {}
@@ -244,7 +249,7 @@ class Host:
             coordinator.register_capability(name, capability)
 
     async def start(self, resolver: Any | None = None) -> Host:
-        self.session = AmplifierSession(self.config)
+        self.session = AmplifierSession(self.config, approval_system=self._approval)
         if resolver is not None:
             await self.session.coordinator.mount("module-source-resolver", resolver)
         await self.session.initialize()

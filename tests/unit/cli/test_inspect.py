@@ -19,18 +19,19 @@ def inspected(*arguments: object) -> dict[str, Any]:
     return data
 
 
-def test_the_example_is_told_by_roles_and_largest_rows() -> None:
+def test_the_example_is_told_by_roles_tools_and_largest_rows() -> None:
     """The parts add up."""
     data = inspected(EXAMPLE)
 
     assert data.keys() == {
-        *("file", "rows", "messages", "tokens", "unanswered_calls", "orphan_results", "roles", "largest"),
+        *("file", "rows", "messages", "tokens", "unanswered_calls", "orphan_results", "roles", "tools", "largest"),
     }
     assert (data["file"], data["rows"], data["messages"], data["tokens"]) == (EXAMPLE.name, 1_335, 1_334, 120_073)
     assert sum(role["rows"] for role in data["roles"]) == data["rows"]
     assert sum(role["tokens"] for role in data["roles"]) == data["tokens"]
     assert data["largest"][0] == {"message": 189, "tokens": 2_408, "role": "tool", "tool": "search_onestop_flight"}
     assert {"message": "", "tokens": 1_251, "role": "system", "tool": ""} in data["largest"], "the host's, unnumbered"
+    assert data["tools"][3] == {"tool": "calculate", "calls": 19, "results": 19, "tokens": 120}
     assert (data["unanswered_calls"], data["orphan_results"]) == ([], 0)
 
 

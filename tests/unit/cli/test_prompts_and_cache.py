@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -132,9 +135,14 @@ def test_clear_removes_all_once_it_is_confirmed(filled: Path) -> None:
 def test_what_is_no_file_of_summaries_is_refused_by_name(tmp_path: Path, command: list[str]) -> None:
     """A folder, another file, a server's address without its password, memory, a bare word; an option."""
     (tmp_path / "notes.db").write_text("not a database, and long enough to be looked at" * 100)
+    for name, program in (("new.db", 1668577395), ("other.db", 7)):
+        with closing(sqlite3.connect(tmp_path / name)) as made:
+            made.executescript(f"CREATE TABLE x (y); PRAGMA application_id = {program}; PRAGMA user_version = 9")
 
     for cache, says in (
         (tmp_path, f"{tmp_path}: it is a folder; name a file"),
+        (tmp_path / "new.db", f"{tmp_path}/new.db: it is of version 9, and this program reads version 2; name another"),
+        (tmp_path / "other.db", f"{tmp_path}/other.db: it is another program's database; name another file"),
         (tmp_path / "notes.db", f"{tmp_path}/notes.db: file is not a database; name another file"),
         (
             "redis://me:word@127.0.0.1:1/0?a=word",
@@ -148,3 +156,14 @@ def test_what_is_no_file_of_summaries_is_refused_by_name(tmp_path: Path, command
         assert says in told
         assert "word" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2
+
+
+def test_a_file_without_permission_is_named_so(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SQLite says it where the system refuses; the superuser is never refused."""
+    refused = sqlite3.OperationalError("unable to open database file")
+    refused.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    monkeypatch.setattr(sqlite3, "connect", Mock(side_effect=refused))
+
+    assert f"{filled}: unable to open database file; no permission to read" in refusal(
+        "cache", "stats", "--cache", filled
+    )

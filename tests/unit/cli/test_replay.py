@@ -25,19 +25,13 @@ PROVIDER = """
 from context_summarize.testing import ScriptedProvider
 
 async def mount(coordinator, config):
-    await coordinator.mount("providers", ScriptedProvider(context_window=7_000, max_output_tokens=500), name="fake")
+    provider = ScriptedProvider(context_window=7_000, max_output_tokens=500{options})
+    await coordinator.mount("providers", provider, name="fake")
 
     async def cleanup():
         open("closed", "x").close()
 
     return cleanup
-"""
-DOWN = """
-from context_summarize.testing import ScriptedProvider
-
-async def mount(coordinator, config):
-    down = ScriptedProvider(then=ConnectionError("refused"), context_window=6_000, max_output_tokens=1_000)
-    await coordinator.mount("providers", down, name="down")
 """
 
 
@@ -77,28 +71,36 @@ def test_the_example_passes_all_checks_with_many_compactions() -> None:
     assert "Provider: offline. It is not a model" in told.stdout
 
 
-def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> None:
-    """Nothing but the object stands on stdout, and a key that is printed is documented."""
-    told = run(session, *NARROW, "--json")
+def test_a_narrow_terminal_gets_lines_instead_of_tables(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is cut, and no word is broken."""
+    monkeypatch.setenv("COLUMNS", "40")
 
-    assert (told.exit_code, told.stderr) == (0, "")
+    told = " ".join(run(session, *NARROW).stdout.split())
+
+    assert "…" not in told
+    assert re.search(r"- Message \d+, Before → after [\d,]+ → [\d,]+, Segments \d, .*?, Why threshold ", told)
+    assert re.search(r"- Requests: \d+ in [\d.]+ s - ", told)
+    assert re.search(r"- Pairs intact: ok \d+ views each call is followed by its results -", told)
+
+
+def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> None:
+    """The help names its keys; stderr says what is left out, as of a file that is still being written."""
+    page = session.parent / "report.html"
+    with session.open("a") as file:
+        file.write('{"role": "us')
+
+    told = run(session, *NARROW, "--json", "--html", page)
+
+    assert told.exit_code == 0
+    note, report = told.stderr.splitlines()
+    assert note == "note: left out of session.jsonl: 1 not JSON (first: line 161)"
+    assert report == f"The report is in {page}; a browser opens it."
+    assert page.read_text("utf-8").startswith("<!doctype html>")
     data = json.loads(told.stdout)
-    assert data.keys() == KEYS
+    assert data.keys() == KEYS <= set(re.findall(r"\w+", run("--help").stdout))
     assert (data["file"], data["messages"], data["window"], data["budget"]) == ("session.jsonl", 160, 6_000, 4_000)
     assert data["compactions"][0]["before_tokens"] > data["compactions"][0]["after_tokens"] > 0
     assert {check["name"] for check in data["checks"] if check["ok"]} >= {"Pairs intact", "Within budget"}
-    documented = set(re.findall(r"\w+", run("--help").stdout))
-    assert documented >= KEYS
-
-
-def test_the_file_of_the_report_is_named(session: Path) -> None:
-    """On stderr, beside the result."""
-    page = session.parent / "report.html"
-
-    told = run(session, *NARROW, "--html", page)
-
-    assert (told.exit_code, told.stderr) == (0, f"The report is in {page}; a browser opens it.\n")
-    assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> None:
@@ -115,22 +117,10 @@ def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> N
     assert json.loads(data)["last_view"][0]["content"] == text
 
 
-def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(session: Path) -> None:
-    """The line that is left out is named."""
-    rows = session.read_text("utf-8").splitlines(keepends=True)
-    session.write_text("".join(rows[:20]) + rows[20][:15], "utf-8")
-
-    told = run(session, *NARROW, "--json")
-
-    assert (told.exit_code, json.loads(told.stdout)["messages"]) == (0, 20)
-    assert told.stderr.startswith(f"note: {session}, line 21 is cut off and left out")
-
-
 @pytest.mark.parametrize("options", [[], ["--show-view"], ["--json"]])
 def test_a_reader_that_leaves_early_is_no_error(session: Path, options: list[str]) -> None:
     """As `head` does: exit status 0, and not a word."""
-    command = [sys.executable, "-c", "from context_summarize.cli import main; main()", "replay", str(session), *NARROW]
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+    with start("replay", session, *NARROW, *options) as process:
         assert process.stdout is not None
         process.stdout.close()
         process.stdout = None
@@ -188,7 +178,9 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(
     session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each kind of warning is one line, and the last one says what it means; exit status 3."""
-    told = run(session, "--provider", install(tmp_path, monkeypatch, "down", DOWN), "--json")
+    monkeypatch.chdir(tmp_path)
+    source = PROVIDER.format(options=", then=ConnectionError('refused')")
+    told = run(session, "--provider", install(tmp_path, monkeypatch, "down", source), "--json")
 
     assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
@@ -198,7 +190,7 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(
     *before, last = told.stderr.splitlines()
     assert 1 <= len(before) <= 6
     assert all(text.startswith(("warning: ", "error: ")) for text in before)
-    assert last.startswith("NO SUMMARIES: down was called ")
+    assert last.startswith("NO SUMMARIES: fake was called ")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +205,8 @@ def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_g
 ) -> None:
     """It is named by its entry point, and cleaned up at the end."""
     monkeypatch.chdir(tmp_path)
-    told = run(session, "--provider", install(tmp_path, monkeypatch, "windowed", PROVIDER), "--show-view", *options)
+    name = install(tmp_path, monkeypatch, "windowed", PROVIDER.format(options=""))
+    told = run(session, "--provider", name, "--show-view", *options)
 
     assert told.exit_code == 0, told.output
     assert says in " ".join(told.stdout.split())
@@ -224,17 +217,18 @@ def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_g
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "says"),
+    ("does", "says"),
     [
-        ("silent", "async def mount(coordinator, config): pass", "silent mounted no provider; is its key set"),
-        ("raising", "async def mount(coordinator, config): 1 / 0", "raising cannot be mounted: ZeroDivisionError"),
-        ("broken", "import no_such_module", "provider-broken cannot be mounted: ModuleNotFoundError"),
+        ("pass", "fake mounted no provider; is its key set"),
+        ("1 / 0", "fake cannot be mounted: ZeroDivisionError"),
+        ("import no_such_module", "provider-fake cannot be mounted: ModuleNotFoundError"),
     ],
 )
 def test_a_provider_that_does_not_mount_says_why(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, says: str
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, says: str
 ) -> None:
-    assert says in refusal("replay", session, "--provider", install(tmp_path, monkeypatch, name, source))
+    source = f"async def mount(coordinator, config): {does}"
+    assert says in refusal("replay", session, "--provider", install(tmp_path, monkeypatch, "fake", source))
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------
@@ -255,7 +249,7 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     )
 
 
-def start(*command: object) -> subprocess.Popen[bytes]:
+def start(*command: object, stderr: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """A command in a process of its own, as a shell starts it."""
     # A test runner may have been started with SIGINT ignored, which children inherit.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -263,8 +257,9 @@ def start(*command: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, command)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
     )
 
 
@@ -291,12 +286,16 @@ async def mount(coordinator, config):
     assert (process.returncode, out, err) == (130, b"", b"Interrupted.\n")
 
 
-def test_a_reader_who_stops_listening_is_no_error(session: Path) -> None:
-    """`| head` closes the pipe: the command ends without a word."""
-    with start("replay", session, *NARROW) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        told = process.stderr.read()
-
-    assert told == b""
+@pytest.mark.parametrize("command", ["replay", "inspect"])
+def test_a_terminal_shows_what_is_done_before_all_is_read(command: str) -> None:
+    """Here standard input has not even begun."""
+    ours, theirs = os.openpty()
+    with start(command, "-", stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while b"Reading" not in shown:
+            shown += os.read(ours, 1_000)
+        assert process.poll() is None
+        process.communicate(b"", timeout=60)
+    os.close(ours)
+    assert process.returncode == 2

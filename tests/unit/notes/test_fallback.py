@@ -48,6 +48,23 @@ def test_it_tells_what_was_asked_and_what_was_concluded() -> None:
     assert fallback_text(said, 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
 
 
+def test_of_a_long_message_whole_sentences_are_quoted() -> None:
+    """Lines of a list are such too, and words of a result in the user's row are none of the user's."""
+    first, last = "Here are the flights, as they are now:", "Which of them shall I book for you?"
+    flights = "\n".join(f"- Flight HAT{at:03d} from ATL, departs at {at}:00, costs ${at}00" for at in range(40))
+    asked = RenderedRow(1, "user", None, "result of look: {}", own="")
+    said = [asked, RenderedRow(2, "assistant", None, f"{first}\n\n{flights}\n\n{last}")]
+
+    [told] = fallback_text(said, 400, COUNT).split("\n")[1:]
+
+    head, tail = told.removeprefix("The agent: ").split(" […] ")
+    kept = head.removeprefix(first).strip()
+    assert kept
+    assert flights.replace("\n", " ").startswith(kept)
+    assert kept.endswith("00")
+    assert tail.endswith(last)
+
+
 def test_where_room_is_shorter_the_users_words_stand_first_from_both_ends_inwards() -> None:
     text = fallback_text(turns(40), 200, COUNT)
 

@@ -88,13 +88,13 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_asked(given_input, 
     assert offers.asked == []
 
 
-async def test_summaries_by_code_that_a_provider_wrote_are_no_fallbacks():
-    """The offline provider's, of which none is a fallback: the tool names what is counted."""
+async def test_fallbacks_are_counted_where_there_are_any():
+    """Summaries that the offline provider has made by code are none, so nothing is said of those by code."""
     offers = Offers(preview=SimpleNamespace(messages=()))
     offers.answers["statistics"].summaries = 3
-    assert "3 summaries stand for older messages, 0 of them fallbacks; 2 compactions so far." in await said(
-        offers, action="status"
-    )
+    assert "3 summaries stand for older messages; 2 compactions so far." in await said(offers, action="status")
+    offers.answers["statistics"].fallbacks = 1
+    assert "older messages, 1 fallback among them; 2 compactions so far." in await said(offers, action="status")
 
 
 # --- in a session -----------------------------------------------------------------------------------------------------

@@ -122,6 +122,18 @@ def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
     assert "<li>created_at</li>" not in page
 
 
+def test_what_a_result_holds_in_a_row_of_the_user_is_no_value_that_is_lost() -> None:
+    """Its JSON was not said by the user, nor named in a call."""
+    rows = [user("Begin with ORD00007."), *tool_session(12)]
+    held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
+    rows[1:1] = [call("c0", "look", id="ORD00008"), {"role": "user", "content": [held]}, assistant("Done.")]
+
+    page = render_page(played(rows, "Goal: it was done."), "a")
+
+    assert "<li>ORD00008</li>" in page
+    assert not re.search(r"<li>(created_at|order_key|K1234|2026-01-01)</li>", page)
+
+
 def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
     """Also by its own policy, which allows its style alone; links lead into the page."""
     page = Markup(render_page(told, "session.jsonl"))

@@ -1,4 +1,4 @@
-"""Recordings by file, by the id of a stored session and from standard input, and what is refused with its place."""
+"""Recordings by file and by the id of a stored session, their lines, and what is refused."""
 
 from __future__ import annotations
 
@@ -46,28 +46,24 @@ def test_messages_are_read_a_line_each_and_blank_lines_byte_order_mark_and_crlf_
 
 
 @pytest.mark.parametrize(
-    ("lines", "says"),
+    ("line", "says"),
     [
-        ([], "a.jsonl holds no messages; a session file has one JSON message per line"),
-        ([GOOD, "", "{role", GOOD], "a.jsonl, line 3 is not JSON: Expecting property name"),
-        ([GOOD, b"\xff\xfe"], r"a.jsonl, line 2 is not UTF-8 \(byte 1\); save the file as UTF-8"),
-        ([GOOD, "[1]"], "a.jsonl, line 2 is not a message: a message must be a dict, got list"),
-        (['{"role": "User"}'], "a.jsonl, line 1 is not a message: unknown role 'User'.*did you mean 'user'"),
-        ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is not a message: a tool message needs the id"),
-        (["[" * 100_000], "a.jsonl, line 1 is not JSON that can be read"),
-        (["1" * 5_000], "a.jsonl, line 1 is not JSON that can be read"),
-        (['{"messages": []}'], r"must have a role.*; a session file has one JSON .* `jq -c '.messages\[\]' FILE"),
-        (["[", GOOD, "]"], "line 1 is not JSON: Expecting value .*`jq -c"),
-        (['{"role": "user"'], "a.jsonl, line 1 is not JSON"),
-        ([GOOD, "hello"], "a.jsonl, line 2 is not JSON"),
+        ("", "a.jsonl holds no messages; a recording is a transcript of Amplifier, a session file of Claude Code, or "),
+        ('{"messages": []}', "a.jsonl holds no messages; a recording is"),
+        ('{"role": "User"}', "no messages, but 1 not a message: unknown role 'User'.*did you mean 'user'.*line 1"),
+        (
+            '[\n{"role": "user"},\n{"role"',
+            "a.jsonl is not JSON in UTF-8: Expecting ':' delimiter: line 3 column 8 .*; a rec",
+        ),
+        (b"\xff\xfe", "a.jsonl is not JSON in UTF-8: .* can't decode byte 0xff in position 0"),
+        ("[" * 100_000, "a.jsonl is not JSON in UTF-8: "),
+        ("1" * 5_000, "a.jsonl is not JSON in UTF-8: "),
     ],
 )
-def test_a_file_that_holds_no_session_is_refused_with_the_line(
-    tmp_path: Path, lines: list[str | bytes], says: str
-) -> None:
-    """What was seen, what was expected, and what to do."""
+def test_a_file_that_holds_no_session_is_refused(tmp_path: Path, line: str | bytes, says: str) -> None:
+    """What was seen, where, and what was expected."""
     with pytest.raises(CommandError, match=says):
-        open_recording(str(write(tmp_path / "a.jsonl", *lines)))
+        open_recording(str(write(tmp_path / "a.jsonl", line)))
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
@@ -78,9 +74,9 @@ def test_a_last_line_that_is_cut_anywhere_is_left_out_and_named(tmp_path: Path, 
 
     for end in range(1, len(last)):
         told = open_recording(str(write(tmp_path / "a.jsonl", GOOD, GOOD, last[:end])))
-        assert (told.rows, told.cut) == ([user("x")] * 2, f"{tmp_path / 'a.jsonl'}, line 3")
+        assert (told.rows, told.left_out) == ([user("x")] * 2, "1 not JSON (first: line 3)")
     whole = open_recording(str(write(tmp_path / "a.jsonl", GOOD, GOOD, last)))
-    assert (len(whole.rows), whole.cut) == (3, None)
+    assert (len(whole.rows), whole.left_out) == (3, "")
 
 
 def test_the_header_of_a_history_on_disk_is_no_message(tmp_path: Path) -> None:

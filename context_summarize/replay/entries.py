@@ -1,0 +1,115 @@
+"""Entries of recordings as rows: messages of Amplifier, OpenAI and Anthropic, and the lines of Claude Code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from context_summarize.errors import MessageError
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import blocks_of, is_result, result_block_id
+from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.text import result_value
+
+_LONGEST = 200
+"""Characters of what names a kind of entry."""
+_SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
+"""Marks a row of the user that the program has written."""
+
+
+class Entries:
+    """Takes in the entries of a recording in their order; results become rows of their own, as Amplifier has them."""
+
+    def __init__(self) -> None:
+        self._rows: list[JsonRow] = []
+        self._left_out: dict[str, list[Any]] = {}
+        """What was seen → how often, and where first."""
+        self._answer: tuple[str, JsonRow] | None = None
+        """Id and row of an answer that may go on: Claude Code writes a line for each block, with results between."""
+        self._typed: list[Any] = []
+        self._shown: list[JsonRow] = []
+        """What the user typed while the agent worked: what waits, and what the agent sees behind the next results."""
+
+    def rows(self) -> list[JsonRow]:
+        """Returns the rows of all entries, each of them checked."""
+        self._rows += self._shown
+        self._shown = []
+        return self._rows
+
+    def left_out(self) -> str:
+        """Returns the kinds of what gave no row, each with its number and its first place; "" where there is none."""
+        return ", ".join(f"{count:,} {kind} (first: {place})" for kind, (count, place) in self._left_out.items())
+
+    def leave_out(self, kind: str, place: str) -> None:
+        """Counts an entry that gives no row."""
+        self._left_out.setdefault(kind[:_LONGEST], [0, place])[0] += 1
+
+    def read(self, value: Any, place: str) -> None:
+        """Takes in a value of JSON: a message, a list of them, or an object that holds one under `messages`."""
+        if isinstance(value, dict) and isinstance(value.get("messages"), list):
+            if value.get("system"):
+                self._add({"role": "system", "content": value["system"]}, place)
+            value = value["messages"]
+        if not isinstance(value, list):
+            self._read(value, place)
+            return
+        for number, entry in enumerate(value, 1):
+            self._read(entry, ", ".join(filter(None, [place, f"entry {number}"])))
+
+    def _read(self, entry: Any, place: str) -> None:
+        if not isinstance(entry, dict) or "role" in entry:
+            self._add(entry, place)
+        elif isinstance(entry.get("message"), dict):
+            self._read_line(entry, entry["message"], place)
+        elif entry.get("type") == "queue-operation":
+            self._read_typed(entry, place)
+        elif "format" not in entry or self._rows:  # else it is the header of a history file
+            keys = ", ".join(map(str, entry)) or "none"
+            self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
+
+    def _read_line(self, line: Mapping[str, Any], message: Mapping[str, Any], place: str) -> None:
+        """Takes in a line of Claude Code, or of another program that keeps a message under this key."""
+        if line.get("isSidechain") is True:
+            self.leave_out("of a sub-agent", place)
+        elif line.get("isCompactSummary") is True and self._rows:
+            self.leave_out("with a summary of messages before it", place)
+        elif message.get("model") == "<synthetic>":
+            self.leave_out("with an error of the program", place)
+        else:
+            marks = _SYNTHETIC if line.get("isMeta") is True or line.get("isCompactSummary") is True else {}
+            time = {"timestamp": line["timestamp"]} if line.get("timestamp") else {}
+            row = {key: message[key] for key in ("role", "content") if key in message}
+            metadata = {"metadata": {**marks, **time}} if marks or time else {}
+            self._add({**row, **metadata}, place, str(message.get("id") or ""))
+
+    def _read_typed(self, line: Mapping[str, Any], place: str) -> None:
+        if line.get("operation") == "enqueue":
+            self._typed.append(line.get("content"))
+        elif line.get("operation") == "popAll":  # the user has taken it back
+            self._typed.clear()
+        elif self._typed:
+            content = self._typed.pop(0)
+            if line.get("operation") == "remove" and isinstance(content, str):  # else it comes as a line of its own
+                self._shown.append({"role": "user", "content": content})
+
+    def _add(self, entry: Any, place: str, answer: str = "") -> None:
+        """Takes in a message; `answer` is the id of an answer that may come in parts."""
+        try:
+            row = normalise(entry)
+        except MessageError as error:
+            self.leave_out(f"not a message: {error}", place)
+            return
+        if self._answer and self._answer[0] == answer != "" and row["role"] == "assistant" and blocks_of(row):
+            self._answer[1]["content"] = [*self._answer[1]["content"], *blocks_of(row)]
+            return
+        blocks = blocks_of(row) if row["role"] == "user" else ()
+        results = [block for block in blocks if is_result(block) and result_block_id(block)]
+        if results:
+            marks = {"metadata": row["metadata"]} if "metadata" in row else {}
+            for block in results:
+                answer_of, content = result_block_id(block), result_value(block) or ""
+                self._rows.append({"role": "tool", "tool_call_id": answer_of, "content": content, **marks})
+            row["content"] = [block for block in blocks if not any(block is result for result in results)]
+        if row.get("content") or not results:
+            self._rows += [*self._shown, row]
+            self._shown, self._answer = [], (answer, row) if blocks_of(row) else None
