@@ -17,7 +17,7 @@ from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 _HASH_BYTES = 32
 
@@ -117,8 +117,6 @@ class Log:
         """Returns True if the first row that is neither system nor developer is a user message."""
         return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
 
-    # Where rows and groups are.
-
     @property
     def rows_of_newest_group(self) -> int:
         """How many rows its newest group has."""
@@ -158,8 +156,6 @@ class Log:
         bound = len(self.rows) - keep_recent
         return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
-    # Numbers of messages: rendered rows, counted from 1.
-
     def closed_rows(self) -> int:
         """Returns how many rendered rows closed groups have."""
         return self._rendered_total
@@ -185,8 +181,6 @@ class Log:
             ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
             before, start = self.rendered_rows[ordinal], self.rendered_group(ordinal).start
         return before + sum(self.rows[at].rendered for at in range(start, row + 1))
-
-    # What rows are as text: their sizes, entries, renderings and hashes.
 
     def characters_from(self, row: int, *, uncounted: bool = False) -> int:
         """Returns about how many characters rows have from this one on, as far as it matters whether they are many.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from context_summarize.transcript.rows import RenderedRow, render_rows
+from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""

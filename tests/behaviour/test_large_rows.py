@@ -11,8 +11,8 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from tests.support.gated import answer
 from tests.support.rows import call, result, tool_session, user
-from tests.support.session import summarise
 from tests.support.views import untimed
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
@@ -23,7 +23,7 @@ AFTER = tool_session(6)
 
 async def compacted(rows: list[dict[str, Any]], window: int) -> tuple[ScriptedProvider, list[dict[str, Any]]]:
     """The provider and the last view of a session with these rows, after `compact()`."""
-    provider = ScriptedProvider(then=summarise, context_window=window)
+    provider = ScriptedProvider(then=answer, context_window=window)
     manager = SummarizingContextManager(**SETTINGS)
     await manager.set_messages([user("Go."), *rows, *AFTER])
     await manager.get_messages_for_request(token_budget=8_000, provider=provider)
@@ -58,11 +58,10 @@ async def test_no_text_of_a_session_outlives_it() -> None:
     """Hosts have many sessions in one process: each gives back what its texts took, its words and its keys."""
 
     async def life(seed: int, rows: int) -> None:
-        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=summarise)
+        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=answer)
         for at in range(rows):
-            text = " ".join(
-                f"Never drop the entry {seed}-{at}-{line} of file_{seed}{at}{line}.log." for line in range(600)
-            )
+            words = (f"Never drop the entry {seed}-{at}-{line} of file_{seed}{at}{line}.log." for line in range(600))
+            text = " ".join(words)
             await manager.add_message(user(text))
             await manager.add_message(call(f"c{at}", **{f"key_{seed}_{line}_{at}" * 20: "x" for line in range(50)}))
             await manager.add_message(result(f"c{at}", text))
@@ -74,9 +73,9 @@ async def test_no_text_of_a_session_outlives_it() -> None:
     gc.collect()
     tracemalloc.start()
     try:
-        await life(2, 4)
+        await life(2, 2)
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] < 150_000
+        assert tracemalloc.get_traced_memory()[0] < 30_000
     finally:
         tracemalloc.stop()
 

@@ -14,7 +14,7 @@ from context_summarize.core.segments import derive_segment_tokens, derive_summar
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 from tests.support.rendered import render_groups
 from tests.support.rows import assistant, call, calls, hook, result, user
 
