@@ -6,14 +6,15 @@ quoted part does not stand in the message that it names, or not in this order; w
 not ascend; where the words behind the arrow did not end the turn so far; where a name stands in no earlier call; or
 where it has no known form. Those of open data are printed.
 
-*uncorrected* are pairs to be read: a sentence of the user's that is quoted, and a later one with a name or figure of it
-and a word of correction, which the request does not show.
+*corrections* are pairs of a sentence of the user's that is quoted and a later one that takes something back and has a
+name or figure of it; of *uncorrected* ones the request does not show the later sentence.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ from benchmarks.run import play
 from benchmarks.scores import shown
 from benchmarks.sessions import Session, recorded
 from benchmarks.tokens import Row, calls_of, text_of
-from benchmarks.words import identifiers
+from benchmarks.words import identifiers, places
 
 SETS: Mapping[str, tuple[int, Callable[[bool], list[Session]]]] = {
     "entire": (40_000, lambda sealed: [load(path, sealed).session for path in half(SET, sealed)]),
@@ -37,7 +38,8 @@ SETS: Mapping[str, tuple[int, Callable[[bool], list[Session]]]] = {
     "airline": (16_000, lambda sealed: [] if sealed else [Session(name="airline", rows=tuple(recorded()))]),
 }
 """The window and the sessions of each set."""
-COLUMNS = ("set", "sessions", "lines", "false", "uncorrected")
+COLUMNS = ("set", "sessions", "lines", "false", "corrections", "uncorrected")
+_MARKS = '"“”«»‹›'  # noqa: RUF001 - quotation marks
 _MARKED = '(?:"[^"]*"|“[^”]*”|«[^»]*»|‹[^›]*›)'  # noqa: RUF001 - quotation marks
 _SAID = re.compile(r"#(\d+) (.*)")
 _ENDED = re.compile(r"→ #(\d+) (.+)")
@@ -45,7 +47,9 @@ _USED = re.compile(rf"#(\d+) ([^:]+): ({_MARKED})")
 _PATH = re.compile(rf"(.+?) \(#(\d+)(?:: ({_MARKED}))?\)(?:; |\Z)")
 _RUN = re.compile(rf"({_MARKED}) \(#(\d+)\)(?:: ({_MARKED}))?(?:; |\Z)")
 _LEFT_OUT = re.compile(r"\[…\]|\[redacted: [\w ]+\]")
-_CORRECTION = re.compile(r"(?i)\b(?:not|no longer|instead|actually|wrong|rather|sorry|oops|never mind|changed?|undo)\b")
+_CORRECTION = re.compile(
+    r"(?i)\b(?:no longer|instead of|rather than|actually|wrong|oops|never ?mind|i meant|undo|not \d|changed? (?:it|to))"
+)
 
 
 class Watch:
@@ -53,7 +57,7 @@ class Watch:
 
     def __init__(self, session: Session) -> None:
         self.is_true: dict[str, bool] = {}
-        self.uncorrected = set[str]()
+        self.is_corrected: dict[str, bool] = {}
         self._rows = [row for row in session.rows if row["role"] != "system"]
         self._texts = [_flat(text_of(row)) for row in self._rows]
         self._called = [
@@ -80,11 +84,9 @@ class Watch:
                 is_used |= line.startswith("Lines")
             elif re.match("Paths|Newest runs", heading):
                 form = _RUN if heading.startswith("Newest") else _PATH
-                found = [match.groups() for match in form.finditer(items)]
                 yield (
                     line,
-                    not form.sub("", items)
-                    and all(self._ran(source.strip('"“”«»'), int(number), quoted) for source, number, quoted in found),
+                    not form.sub("", items) and all(self._ran(*found.groups()) for found in form.finditer(items)),
                 )
             elif heading.startswith("Names in earlier calls"):
                 yield line, all(any(name in call for call in self._called[:end]) for name in items.split(", "))
@@ -110,22 +112,20 @@ class Watch:
         behind = next((role for role in roles[number:] if role in ("user", "assistant")), "user")
         return user < number and "user" not in roles[user:number] and behind == "user"
 
-    def _ran(self, source: str, number: int, quoted: str | None) -> bool:
+    def _ran(self, source: str, number: str, quoted: str | None) -> bool:
         """Whether a call had this path or command, and a result of the message's calls these words."""
-        there = _stands(source, self._called[number - 1])
-        return there and (quoted is None or _stands(quoted[1:-1], self._results[number - 1]))
+        at = int(number) - 1
+        there = _stands(source.strip(_MARKS), self._called[at])
+        return there and (quoted is None or _stands(quoted[1:-1], self._results[at]))
 
     def _correct(self, lines: Sequence[str], end: int, view: str) -> None:
-        for said in filter(None, map(_SAID.fullmatch, lines)):
-            values = [one for one in identifiers(said[2]) if len(one) > 3]
-            for row in self._rows[int(said[1]) : end]:
-                for sentence in sentences_of([row]) if row["role"] == "user" and values else ():
-                    if (
-                        _CORRECTION.search(sentence)
-                        and fold(sentence) not in view
-                        and any(one in sentence for one in values)
-                    ):
-                        self.uncorrected.add(f"{said[0][:200]} <- {sentence}")
+        """Finds sentences that take back something of those that are quoted."""
+        for number, quoted in (said.groups() for said in map(_SAID.fullmatch, lines) if said):
+            values = identifiers(quoted) if self._rows[int(number) - 1]["role"] == "user" else ()
+            for sentence in filter(_CORRECTION.search, sentences_of(self._rows[int(number) : end]) if values else ()):
+                if any(places(sentence, one) for one in values):
+                    pair = f"#{number} <- {sentence}"
+                    self.is_corrected[pair] = self.is_corrected.get(pair, True) and fold(sentence) in view
 
 
 def _flat(*texts: str) -> str:
@@ -155,18 +155,17 @@ def _stands(quoted: str, text: str) -> bool:
 def cell(name: str, sealed: bool = False) -> Figures:
     """The sessions of one set."""
     budget, sessions = SETS[name]
-    found: Figures = {"set": name, "sessions": 0, "lines": 0, "false": 0, "uncorrected": 0}
+    found = Counter[str]()
     for session in sessions(sealed):
         watch = Watch(session)
         play(EVERYONE["Ours"], replace(session, budget=budget), SUMMARISERS["extracts"], look=watch)
         false = [line for line, is_true in watch.is_true.items() if not is_true]
-        found["sessions"] += 1
-        found["lines"] += len(watch.is_true)
-        found["false"] += len(false)
-        found["uncorrected"] += len(watch.uncorrected)
-        for line in [] if sealed else [*(f"false: {one}" for one in false), *watch.uncorrected]:
+        missing = [pair for pair, is_shown in watch.is_corrected.items() if not is_shown]
+        found.update({"sessions": 1, "lines": len(watch.is_true), "false": len(false)})
+        found.update({"corrections": len(watch.is_corrected), "uncorrected": len(missing)})
+        for line in [] if sealed else [*false, *missing]:
             print(session.name, line, file=sys.stderr)
-    return found
+    return {"set": name, **found}
 
 
 def measured(sets: Sequence[str], jobs: int, sealed: bool) -> list[Figures]:
