@@ -14,6 +14,7 @@ share that stands in the text, *of_control* that of the identifiers of the same 
 events stand in no verbatim row of the view. *read_again* are files that one of the 20 calls behind the cut reads, and
 one before it had read. *sentences* are the user's own before the cut, *signed* those that hold a word of instructions;
 they are compared by their letters and digits alone. *tokens* is the mean over the *rows*, the cuts that have the text.
+*dollars* are those of all sessions, each up to its last cut.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from statistics import fmean
 
 from benchmarks.field import SUMMARISERS
 from benchmarks.peers import BEST, EVERYONE
+from benchmarks.prices import DOLLARS, dollars
 from benchmarks.prospective import SHORT, WINDOWS
 from benchmarks.real import half
 from benchmarks.real.checkpoints import SET, Recorded, load
@@ -61,7 +63,7 @@ _MEANS = ("of_control", "tokens")
 COLUMNS = (
     *("window", "summariser", "contestant", "text", "sessions", "cuts", "rows", "tokens", "events", "of_events"),
     *("of_control", "unsaid", "of_unsaid", "read_again", "of_read_again"),
-    *("sentences", "of_sentences", "signed", "of_signed"),
+    *("sentences", "of_sentences", "signed", "of_signed", *DOLLARS),
 )
 
 
@@ -201,17 +203,19 @@ def _size(rows: Sequence[Row]) -> int:
 
 def cell(window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
     """One contestant in all sessions, each up to its last cut: a line for each text."""
-    judges = []
+    judges, paid = [], Counter[str]()
     for path in half(SET, sealed):
         recorded = load(path, sealed)
         judges.append(Judge(recorded))
         rows = recorded.session.rows[: recorded.cuts[-1].at]
         session = replace(recorded.session, rows=rows, budget=WINDOWS[window])
-        play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=judges[-1])
+        result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=judges[-1])
         judges[-1].finish()
+        paid.update(dollars(result))
     told = {"window": window, "summariser": summariser, "contestant": contestant}
     texts = _TEXTS if contestant.startswith("Ours") else _OF_PEERS
-    return {"lines": [{**told, "text": text, **summed(judges, text)} for text in texts]}
+    lines = [{**told, "text": text, **summed(judges, text)} for text in texts]
+    return {"lines": [{**line, **paid} if line["text"] == "view" else line for line in lines]}
 
 
 def summed(judges: Sequence[Judge], text: str) -> Figures:
@@ -240,6 +244,6 @@ if __name__ == "__main__":
     choices = {
         "windows": (WINDOWS, ["40k"]),
         "summarisers": (SUMMARISERS, ["extracts"]),
-        "only": (EVERYONE, ["Ours", *BEST, "PydanticAIWhole", "AgentFrameworkWhole"]),
+        "only": (EVERYONE, ["Ours", "OursFrugal", "OursVerbatim", *BEST, "PydanticAIWhole", "AgentFrameworkWhole"]),
     }
     sys.exit(command("cuts", __doc__, choices, measured, COLUMNS, halves=True))
