@@ -1,4 +1,4 @@
-"""Calls that are still open: where a view shows them, and what it shows of them."""
+"""Rows of a view that are not as they came: continuation ids, and calls that are still open."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from context_summarize.core.log import Log
 from context_summarize.core.render import render
 from context_summarize.core.view import View
 from context_summarize.messages.reading import analyse
-from tests.support.rows import calls, feed, hook, result, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import assistant, calls, feed, hook, result, tool_session, user
 
 BOTH = calls(("x", "n", {}), ("y", "n", {}))
+
+
+async def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> None:
+    """Else the provider restores the uncompacted history on its side; the rows stay, and ids from after it."""
+    manager = SummarizingContextManager(segment_tokens=64, keep_recent=4, prefetch=False)
+    marks = {"openai:response_id": "r1", "openai:status": "completed"}
+    await feed(manager, [*tool_session(12), {**assistant("before"), "metadata": dict(marks)}])
+    for budget, kept in ((100_000, marks), (900, {"openai:status": "completed"})):
+        view = await manager.get_messages_for_request(budget, ScriptedProvider())
+        assert (view[-1]["content"], view[-1]["metadata"]) == ("before", kept)
+    await feed(manager, [{**assistant("after"), "metadata": dict(marks)}])
+    after = await manager.get_messages_for_request(900, ScriptedProvider())
+    assert after == [*view, {**assistant("after"), "metadata": marks}]
 
 
 async def test_an_open_call_is_at_the_end_with_the_results_so_far() -> None:
