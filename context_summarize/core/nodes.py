@@ -73,7 +73,7 @@ def segment_key(
     return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
 
 
-MOST_GROWTH = 6
+MOST_GROWTH = 10
 """A merged summary is at most so many times as long as a segment's."""
 
 

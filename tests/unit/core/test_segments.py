@@ -201,7 +201,7 @@ class TestKeys:
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
         assert merge_node(leaves[:2], template_hash="t", summary_tokens=100).summary_tokens == 100
         assert merge_node(leaves * 3, template_hash="t", summary_tokens=100).summary_tokens == 600
-        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100).summary_tokens == 600
+        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100).summary_tokens == 1_000
         assert node.children == leaves
         keys = {
             merge_node(children, template_hash=template, summary_tokens=tokens).key
