@@ -195,7 +195,7 @@ class TestKeys:
         assert len(set(keys)) == len(keys)
 
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
-        """Half as long as what it joins, at most six times a segment's summary; it takes its children's run."""
+        """Half as long as what it joins, at most ten times a segment's summary; it takes its children's run."""
         leaves = tuple(Node(f"k{at}", 0, at, at + 1, 100, 512) for at in range(4))
         node = merge_node(leaves, template_hash="t", summary_tokens=100)
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
@@ -208,7 +208,7 @@ class TestKeys:
             for children, template, tokens in (
                 (leaves, "t", 100),
                 (leaves, "u", 100),
-                (leaves, "t", 30),
+                (leaves, "t", 10),
                 (leaves[::-1], "t", 100),
             )
         }
