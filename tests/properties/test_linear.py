@@ -24,13 +24,15 @@ import regex
 import context_summarize
 from context_summarize import SummarizingContextManager
 from context_summarize.core.log import Log
+from context_summarize.core.record import to_data
+from context_summarize.core.view import View
 from context_summarize.messages.reading import analyse
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full
-from tests.support.rows import assistant, call, result, user
+from tests.support.rows import assistant, call, calls, result, user
 from tests.support.secrets import known
 
 pytestmark = pytest.mark.usefixtures("no_hang")
@@ -242,3 +244,17 @@ def test_rows_are_taken_in_in_linear_time() -> None:
         history.hash_groups(len(history.rendered))
 
     assert not grows(taken, 4_000, 16_000, 0.7, time.process_time)
+
+
+def test_the_results_of_one_row_are_numbered_in_linear_time() -> None:
+    """There may be thousands, and a record numbers each that is shortened."""
+
+    def numbered(count: int) -> None:
+        log = Log(len)
+        log.add(analyse(calls(*((f"c{at}", "read", {}) for at in range(count)))))
+        for at in range(count - 1):
+            log.add(analyse(result(f"c{at}", "done")))
+        view = View(shortened=dict.fromkeys(range(1, count), 10))
+        assert len(to_data(view, (512, 64), log)["shortened"]) == count - 1
+
+    assert not grows(numbered, 2_000, 8_000, 0.4, time.process_time)
