@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from benchmarks.cuts import fold, is_signed, sentences_of
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import BEST, EVERYONE
+from benchmarks.peers import EVERYONE, FIRST
 from benchmarks.prospective import WINDOWS
 from benchmarks.real import half
 from benchmarks.real.checkpoints import SET, load
@@ -78,6 +78,6 @@ if __name__ == "__main__":
     choices = {
         "windows": (WINDOWS, ["40k"]),
         "summarisers": (SUMMARISERS, ["extracts"]),
-        "only": (EVERYONE, ["Ours", *BEST]),
+        "only": (EVERYONE, FIRST),
     }
     sys.exit(command("lasting", __doc__, choices, measured, COLUMNS, halves=True))

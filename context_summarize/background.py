@@ -118,7 +118,7 @@ async def within(
         TimeoutError: the time is over, or the host has cancelled.
         Stopped: the work raised something that is no `Exception`.
     """
-    task = asyncio.create_task(_awaited(call), name="context-summarize:foreign")
+    task = asyncio.create_task(awaited(call), name="context-summarize:foreign")
     task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio warns of one that nobody read
     try:
         await until_done({task}, seconds, is_cancelled)
@@ -131,8 +131,12 @@ async def within(
             await asyncio.wait({task}, timeout=GRACE)
 
 
-async def _awaited(call: Callable[[], Awaitable[T]]) -> T:
-    """The result; what is no `Exception` would end the event loop, or look like a cancellation of the caller."""
+async def awaited(call: Callable[[], Awaitable[T]]) -> T:
+    """Returns the result of a foreign coroutine.
+
+    Raises:
+        Stopped: it raised what is no `Exception`: that would end the event loop, or look like a cancellation of ours.
+    """
     try:
         return await call()
     except (Exception, KeyboardInterrupt):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Literal
 
 from amplifier_core.models import HookResult
 
-from context_summarize.background import end_tasks
+from context_summarize.background import awaited, end_tasks
 from context_summarize.redaction import traceback_of
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, 
 
 _SOURCE = "context-summarize"
 """Named beside a line for the user, where a host says which hook it is from."""
+_CANNOT_ASK = "the host cannot ask its user"
 
 _is_hook: ContextVar[bool] = ContextVar("context_summarize_is_hook", default=False)
 """True inside a hook that hears an event: it cannot wait for what comes after it."""
@@ -76,35 +77,43 @@ class Outbox:
 
     async def emit(self, name: str, data: dict[str, Any]) -> HookResult | None:
         """Emits an event now; returns what the hooks say to it, None without hooks or where one raises."""
-        try:
-            return await self._hooks.emit(name, data) if self._hooks is not None else None
-        except Exception as error:  # noqa: BLE001 - logged without its secrets
-            logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
+        if self._hooks is None:
             return None
+        return await self._heard(partial(self._hooks.emit, name, data), f"a hook failed on {name}")
 
-    async def denial(self, name: str, data: dict[str, Any], *, may_ask: bool) -> str | None:
+    async def denial(self, name: str, data: dict[str, Any], may_ask: Callable[[], bool]) -> str | None:
         """Announces work; returns why a hook denies it, None if none does.
 
         A hook that would ask the user is let ask where the host can. What a hook injects is for the conversation's own
         requests.
 
+        Args:
+            may_ask: returns True while somebody waits for the work; it is looked at once the hooks have answered.
+
         Raises:
-            AskLater: a hook would ask the user, and `may_ask` says that nobody waits for the work.
+            AskLater: a hook would ask the user, and nobody waits.
         """
         answer = await self.emit(name, data)
         if answer is not None and answer.action == "ask_user" and self._process is not None:
-            if not may_ask:
+            if not may_ask():
                 raise AskLater(name)
-            answer = await self._process(answer, name, _SOURCE)
+            answer = await self._heard(partial(self._process, answer, name, _SOURCE), _CANNOT_ASK)
+            if answer is None:
+                return _CANNOT_ASK
         if answer is None or answer.action not in ("deny", "ask_user"):
             return None
         return str(answer.reason or answer.approval_prompt or "it gives no reason")
 
     async def _shown(self, line: HookResult) -> None:
+        await self._heard(partial(self._process, line, _SOURCE, _SOURCE), "the host cannot show its user a line")
+
+    async def _heard(self, call: Callable[[], Awaitable[HookResult]], failed: str) -> HookResult | None:
+        """Returns what hooks or the host answer; None where they raise, which the log then tells as `failed`."""
         try:
-            await self._process(line, _SOURCE, _SOURCE)
+            return await awaited(call)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            logger.warning("the host cannot show its user a line: %s", traceback_of(error, self._redact))
+            logger.warning("%s: %s", failed, traceback_of(error, self._redact))
+            return None
 
     async def close(self) -> None:
         """Ends what nobody waits for."""

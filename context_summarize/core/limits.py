@@ -51,16 +51,22 @@ class Limits:
         """Tokens of the view that a compaction leaves at most, where it takes no more than shorter results."""
         return int(_LEFT * self.base)
 
+    def full_at(self, left: int) -> int:
+        """Returns the tokens of the view that count as full, if the last compaction left so many.
+
+        They are the base; where more than half of it was left, twice what was left, as far as there is room.
+        """
+        return min(self.view_room, max(self.base, 2 * left))
+
     def again_above(self, left: int) -> int:
         """Returns the tokens of the view from which on a compaction is due, if the last one left so many.
 
         The same holds before it: a compaction that would leave so many is worth making from this size on. What is left
-        raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half
-        of the base, the base grows with it, up to the room.
+        raises the point, because each compaction throws the provider's prompt cache away.
         """
-        free = max(0, min(self.view_room, max(self.base, 2 * left)) - left)
+        free = max(0, self.full_at(left) - left)
         return max(int(self.threshold * self.base), left + int(GROWTH * self.threshold * free))
 
     def defer_below(self, left: int) -> int:
         """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""
-        return (self.again_above(left) + min(self.view_room, max(self.base, 2 * left))) // 2
+        return (self.again_above(left) + self.full_at(left)) // 2

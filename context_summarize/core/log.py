@@ -12,7 +12,7 @@ from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
 from context_summarize.core.nodes import Place
-from context_summarize.core.view import ShownNode
+from context_summarize.core.view import ShownNode, View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact
@@ -47,6 +47,8 @@ class Log:
         """The first user message."""
         self.tokens = array("q")
         """Tokens per row; -1 while not counted."""
+        self._numbers = array("q")
+        """Rendered rows up to and with each row."""
         self.groups: list[Group] = []
         self.open_groups: list[Group] = []
         """The run of open calls at the end, as one group, or nothing."""
@@ -81,6 +83,7 @@ class Log:
         """Appends one analysed row; returns the groups that it closes. `tokens` -1 leaves the counting for later."""
         index = len(self.rows)
         self.rows.append(row)
+        self._numbers.append((self._numbers[-1] if index else 0) + row.rendered)
         if row.user and self.first_user is None:
             self.first_user = row.raw
         self.tokens.append(tokens)
@@ -173,14 +176,7 @@ class Log:
 
     def number_of(self, row: int) -> int | None:
         """Returns the number of a rendered row; None for one that is not rendered."""
-        if not self.rows[row].rendered:
-            return None
-        if self.open_groups and row >= self.open_groups[0].start:
-            before, start = self._rendered_total, self.open_groups[0].start
-        else:
-            ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
-            before, start = self.rendered_rows[ordinal], self.rendered_group(ordinal).start
-        return before + sum(self.rows[at].rendered for at in range(start, row + 1))
+        return self._numbers[row] if self.rows[row].rendered else None
 
     def characters_from(self, row: int, *, uncounted: bool = False) -> int:
         """Returns about how many characters rows have from this one on, as far as it matters whether they are many.
@@ -229,11 +225,11 @@ class Log:
         for group in self.from_row(row):
             self.entries(group)
 
-    def forget_entries_before(self, row: int) -> None:
-        """Lets go of the entries of rows before this one."""
+    def forget_what_is_not_in(self, view: View) -> None:
+        """Lets go of the entries of rows before the verbatim part, and of those shortened as this view does not."""
         entries, shortened = self._entries.copy(), self.shortened.copy()  # a thread may be adding to them
-        self._entries = {start: found for start, found in entries.items() if start >= row}
-        self.shortened = {at: entry for at, entry in shortened.items() if at[0] >= row}
+        self._entries = {start: found for start, found in entries.items() if start >= view.frontier_row}
+        self.shortened = {at: found for at, found in shortened.items() if view.shortened.get(at[0]) == at[1]}
 
     def render(
         self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redacted: bool = False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
+from context_summarize.core.entries import HARD_FLOOR, Entry, short_length, shortened_row
 from context_summarize.core.frames import no_summary, opening_row, row_hint
 from context_summarize.core.groups import Group
+from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.view import View
 from context_summarize.messages.reading import is_hook, is_instruction
@@ -137,12 +138,36 @@ def short(log: Log, entry: Entry, view: View) -> Entry:
     keep = None if entry.origin is None else view.shortened.get(entry.origin)
     if entry.origin is None or keep is None or entry.tokens <= keep:
         return entry
-    found = log.shortened.get((entry.origin, keep))
+    return _cut(log, entry, entry.origin, keep)
+
+
+def _cut(log: Log, entry: Entry, row: int, keep: int) -> Entry:
+    """Returns the entry of a history row, cut to about `keep` tokens; it is cut once."""
+    found = log.shortened.get((row, keep))
     if found is None:
-        hint = row_hint(log.number_of(entry.origin)) if log.recall else ""
-        row, tokens = shortened_row(entry.row, entry.tokens, keep, log.count, hint)
-        found = log.shortened[entry.origin, keep] = Entry(entry.origin, row, tokens)
+        hint = row_hint(log.number_of(row)) if log.recall else ""
+        found = log.shortened[row, keep] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
     return found
+
+
+def to_shorten(log: Log, view: View, limits: Limits) -> list[Entry]:
+    """Returns the results that a plan will shorten first, as far as that has not been done yet."""
+    longest, last = limits.shorten_above, len(log) - limits.keep_recent
+    if longest is None:
+        return []
+    known, keep = log.shortened.keys(), short_length(longest)
+    return [
+        entry
+        for entry in results(log, view.frontier_row, last)
+        if entry.tokens > longest and entry.origin not in view.shortened and (entry.origin, keep) not in known
+    ]
+
+
+def shorten_ahead(log: Log, entries: Iterable[Entry], limits: Limits) -> None:
+    """Shortens these results, so that a plan need not; a thread may do it."""
+    for entry in entries:
+        if entry.origin is not None and limits.shorten_above is not None:
+            _cut(log, entry, entry.origin, short_length(limits.shorten_above))
 
 
 def results(log: Log, first: int, end: int) -> Iterator[Entry]:

@@ -71,7 +71,7 @@ class Compactions:
             return None
         # Nothing is awaited from here on: all that may fail has been awaited.
         current, before = self._current, self._current.chat
-        view = replace(view, rows_at_compaction=len(before.log))
+        view = replace(view, rows_at_compaction=len(before.log), hides_system=before.view.hides_system)
         after = before.compacted(view, current.records.hash_of(before.log, view))
         shown_before = {node.place for node in before.view.nodes}
         new = [item for item in view.shown if item.node.place not in shown_before]
@@ -87,7 +87,7 @@ class Compactions:
         tried.saved = current.announcer.made(change, seen.limits, before, after)
         current.prefetch.stop()
         current.chat = after
-        before.log.forget_entries_before(view.frontier_row)
+        before.log.forget_what_is_not_in(view)
         self._tasks.compacted(view.shown, before.log)
         self._made_at.append(current.services.totals.requests)
         current.services.totals.compactions += 1

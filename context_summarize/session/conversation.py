@@ -13,7 +13,7 @@ from context_summarize.core.segments import Cutting, Segments, derive_segment_to
 from context_summarize.core.view import View
 
 _FRESH = 20
-"""Rows behind a compaction within which another one is made only where the request does not fit."""
+"""Rows behind a compaction within which another one is made only where the base is full."""
 _MOST_EARLIER = 8
 """Views that are kept so that compactions can be taken back; records know earlier ones."""
 
@@ -70,8 +70,9 @@ class Conversation:
 
     @property
     def is_fresh(self) -> bool:
-        """True where few rows have come since the last compaction: the next one can wait until the room is full."""
-        return self.view.compactions > 0 and len(self.log) - self.view.rows_at_compaction < _FRESH
+        """True where few rows have come since the last compaction: the next one can wait until the base is full."""
+        is_made = self.view.compactions > 0 and self.steered.undone_at is None
+        return is_made and len(self.log) - self.view.rows_at_compaction < _FRESH
 
     def cut_for(self, base: int, config: Config, cutting: Cutting) -> Conversation:
         """Returns the conversation with segments as a base wants them.

@@ -106,7 +106,9 @@ class Current:
     def is_current(self, chat: Conversation) -> bool:
         """Returns True while log, view and pins are those of this conversation."""
         now = self.chat
-        return now.log is chat.log and now.view is chat.view and now.steered is chat.steered
+        # Requests that were told of different system prompts hide the stored one in turn: that is no other view.
+        view = replace(chat.view, hides_system=now.view.hides_system)
+        return now.log is chat.log and now.view == view and now.steered is chat.steered
 
     async def resumed(self, *, hides_system: bool) -> Conversation:
         """Returns the conversation as it is now. Once per history, the farthest record that matches it is taken up.

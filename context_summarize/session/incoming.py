@@ -96,10 +96,12 @@ class Incoming:
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, known: int) -> None:
         """Goes on with these rows and those that came since the host's call."""
-        steered = self._current.chat.steered
-        kept, pins = list(zip(log.rows[:same], log.tokens[:same], strict=True)), named(steered.pins, log)
-        fresh = replace(self._current.fresh(), steered=steered)
-        fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], pins)
+        kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
+        steered, fresh = None, self._current.fresh()
+        while self._current.chat.log is log and self._current.chat.steered is not steered:  # a user may pin meanwhile
+            steered = self._current.chat.steered
+            fresh = replace(self._current.fresh(), steered=steered)
+            fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], named(steered.pins, log))
         if self._current.chat.log is not log:
             return
         added = [row.raw for row in log.rows[known:]]

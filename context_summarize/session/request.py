@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
-from context_summarize.core.render import Rendering
+from context_summarize.core.render import Rendering, shorten_ahead, to_shorten
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.compaction import Compactions
@@ -101,7 +101,7 @@ class Requests:
             rendering = chat.rendering()
             rows, used = len(chat.log), limits.used(rendering.tokens)
             own, left = limits.own, chat.left(rendering)
-            due = limits.used(own.view_room if chat.is_fresh else own.again_above(left))
+            due = limits.used(own.full_at(left) if chat.is_fresh else own.again_above(left))
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
@@ -110,6 +110,8 @@ class Requests:
                 if chat.segments is not None:
                     await in_thread(chat.segments.backlog(), chat.segments.render_ahead)
                     chat.segments.take_in()
+                long = to_shorten(chat.log, chat.view, own)
+                await in_thread(4 * sum(entry.tokens for entry in long), shorten_ahead, chat.log, long, own)
             if not is_near or (self._current.chat is chat and len(chat.log) == rows):
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
                 return Look(chat, limits, rendering, used, due, may_prefetch, is_near)

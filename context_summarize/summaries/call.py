@@ -269,7 +269,7 @@ class Summarizer:
         told = {"provider": target.name, "model": target.model}
         await outbox.emit(RESOLVE, {**told, "scope": PURPOSE, "basis": target.basis})
         announced = {**told, "iteration": 0, "purpose": PURPOSE}
-        why = await outbox.denial(REQUEST, announced, may_ask=run.may_ask())
+        why = await outbox.denial(REQUEST, announced, run.may_ask)
         if why is not None:
             why = f"a hook denies the call: {self._clean(why)}"
             raise SummaryUnavailable(why, kind="denied", attempts=run.attempts, permanent=True)

@@ -69,3 +69,68 @@ async def test_fallbacks_are_told_as_a_warning() -> None:
 @pytest.mark.parametrize(("screen", "settings"), [(Screen(), {"announce": False}), (Screen("parent"), {})])
 async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen: Screen, settings: Any) -> None:
     assert await told(screen, ScriptedProvider(then=answer), **settings) == []
+
+
+async def test_a_host_that_cancels_its_line_cancels_no_request() -> None:
+    """As an inner task of a screen that has ended does."""
+
+    class Ended(Screen):
+        async def process_hook_result(self, result: HookResult, event: str, hook: str) -> HookResult:
+            raise asyncio.CancelledError
+
+    assert await told(Ended(), ScriptedProvider(then=answer)) == []
+
+
+# --- hooks that ask the user ------------------------------------------------------------------------------------------
+
+
+class Asking(Screen):
+    """A host whose hooks ask the user about each call, once they are let; the user agrees, where it can be asked."""
+
+    def __init__(self, *, can_ask: bool = True) -> None:
+        super().__init__()
+        self.can_ask, self.asked, self.heard, self.go = can_ask, 0, asyncio.Event(), asyncio.Event()
+
+    async def emit(self, name: str, data: dict[str, Any]) -> Any:
+        await super().emit(name, data)
+        if name != "provider:request":
+            return HookResult()
+        self.heard.set()
+        await self.go.wait()
+        return HookResult(action="ask_user", approval_prompt="A helper may cost money.")
+
+    async def process_hook_result(self, result: HookResult, event: str, hook: str) -> HookResult:
+        if result.action == "ask_user":
+            self.asked += 1
+            if not self.can_ask:
+                raise RuntimeError("no approval system")
+        return HookResult()
+
+
+async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    host, provider = Asking(can_ask=False), ScriptedProvider(then=answer)
+    host.go.set()
+    await told(host, provider)
+    assert provider.calls == 0
+    assert "the host cannot ask its user" in caplog.text
+    assert {data["kind"] for data in host.of("context-summarize:failure")} == {"denied"}
+
+
+async def test_a_request_that_begins_to_wait_while_hooks_hear_of_a_call_has_the_user_asked() -> None:
+    """The call was begun ahead of need."""
+    host, provider = Asking(), ScriptedProvider(then=answer)
+    manager = SummarizingContextManager(host, segment_tokens=512, keep_recent=4, max_concurrency=1)
+    for row in tool_session(16):
+        await manager.add_message(row)
+        await manager.get_messages_for_request(5_000, provider)
+    await host.heard.wait()
+    assert not host.compactions
+    waiting = asyncio.create_task(manager.get_messages_for_request(2_500, provider))
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert manager.is_compacting
+    host.go.set()
+    await waiting
+    assert host.asked
+    assert [data["fallbacks"] for data in host.of("context:post_compact")] == [0]
+    await manager.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import tracemalloc
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import answer
-from tests.support.rows import call, result, tool_session, user
+from tests.support.rows import call, calls, result, tool_session, user
 from tests.support.views import untimed
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
@@ -109,3 +111,31 @@ class TestBeside:
             await asyncio.sleep(0)
         assert turns > 5
         assert untimed(manager.messages) == [*rows, user("Later.")]
+
+    async def test_many_long_results_are_shortened_beside_the_loop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A plan needs their sizes."""
+        on_loop, count, loop = 0, TokenCounter.count, threading.current_thread()
+
+        def watched(self: TokenCounter, text: str) -> int:
+            nonlocal on_loop
+            on_loop += len(text) * (threading.current_thread() is loop)
+            return count(self, text)
+
+        monkeypatch.setattr(TokenCounter, "count", watched)
+        manager = SummarizingContextManager(prefetch=False)
+        await manager.set_messages([user("Go."), *tool_session(200, size=24_000)])
+        on_loop = 0
+        await manager.get_messages_for_request(200_000, ScriptedProvider(then=answer))
+        assert on_loop < 200_000
+        await manager.close()
+
+
+async def test_a_compaction_lets_go_of_what_its_view_does_not_show() -> None:
+    """Each plan shortens the rows of a call with many results to another length, until the next compaction."""
+    manager, provider, count = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=answer), 60
+    await manager.add_message(user("Go."))
+    await manager.add_message(calls(*((f"c{at}", "read", {}) for at in range(count))))
+    for at in range(count):
+        await manager.add_message(result(f"c{at}", f"{at}: " + "the line of a file " * 100))
+        await manager.get_messages_for_request(6_000, provider)
+    assert 0 < len(manager.conversation.log.shortened) <= 2 * count

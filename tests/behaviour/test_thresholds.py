@@ -165,3 +165,26 @@ async def test_a_compaction_shortens_results_among_the_newest_rows_where_it_leav
     assert max(left) <= 0.45 * 30_000
     view = await reader.manager.get_messages_for_request(provider=reader.provider)
     assert "left out to save room" not in str(view[-1]["content"])
+
+
+async def test_few_large_rows_after_a_compaction_do_not_fill_a_window_of_a_million() -> None:
+    """The next compaction waits until the base is full, which the threshold in tokens bounds."""
+    reader = await Reader(1_000_000, prefetch=False).read(30, 30_000)
+    before = [made["before_tokens"] for made in reader.host.of("context:compaction")]
+    assert len(before) > 2
+    assert max(before) < 90_000 / 0.65 + 31_000
+
+
+async def test_after_an_undo_the_next_compaction_comes_where_it_would_have_come_without_an_earlier_one() -> None:
+    """Those that were taken back are none that few rows have followed."""
+    grown: list[int] = []
+    for made in (1, 2):
+        reader = Reader(41_000, prefetch=False)
+        while reader.host.compactions < made:
+            await reader.read(1, 2_000)
+        await reader.manager.undo()
+        undone = await reader.manager.get_token_count()
+        while reader.host.compactions < made + 2:  # the undo is told as one
+            await reader.read(1, 2_000)
+        grown.append((reader.host.of("context:compaction")[-1]["before_tokens"] - undone) // 2_500)
+    assert grown[0] == grown[1]
