@@ -48,7 +48,8 @@ _PATH = re.compile(rf"(.+?) \(#(\d+)(?:: ({_MARKED}))?\)(?:; |\Z)")
 _RUN = re.compile(rf"({_MARKED}) \(#(\d+)\)(?:: ({_MARKED}))?(?:; |\Z)")
 _LEFT_OUT = re.compile(r"\[…\]|\[redacted: [\w ]+\]")
 _CORRECTION = re.compile(
-    r"(?i)\b(?:not(?! sure| be\b| enough)|no longer|instead|actually|wrong|rather|sorry|oops|never ?mind|undo|changed?)"
+    r"\b(?:not(?! sure| be\b| enough)|no longer|instead|actually|wrong|rather|sorry|oops|never mind|undo|changed?)\b",
+    re.I,
 )
 
 
