@@ -34,7 +34,7 @@ WORKERS ?= auto
 PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 # What CI runs at full size and with many random examples.
 LONG_TESTS := tests/docs tests/host/test_wheel.py tests/behaviour/test_races.py tests/behaviour/test_long_session.py \
-	tests/unit/redaction tests/properties/test_lives.py
+	tests/unit/redaction tests/properties/test_state_machine.py
 # What CI runs with the lowest versions: whatever calls a library.
 LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
 	tests/behaviour/test_manager.py

@@ -23,7 +23,7 @@ LONG = 40_000
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """What this makes of texts of so many characters: at once where they are short, else in a thread."""
+    """Returns what `do` makes of texts of so many characters: at once where they are short, else in a thread."""
     return do(*args, **options) if characters <= LONG else await asyncio.to_thread(do, *args, **options)
 
 

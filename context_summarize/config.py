@@ -29,7 +29,7 @@ _NEAR = 0.85
 below."""
 
 ToolKind = Literal["write", "edit", "delete", "command", "none"]
-"""What a tool does; `none` leaves nothing to be told, as reading and searching do."""
+"""The kind of work that a tool does; `none` changes nothing, as reading and searching do."""
 
 Profile = Literal["balanced", "frugal", "verbatim"]
 """The defaults, the smallest requests, and the most words as they were said."""
@@ -130,7 +130,7 @@ class Config:
     action_tools: Annotated[
         Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
-    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments show it."""
+    """Kinds of your own tools, by name, such as `{deploy: command}`; none = their arguments show it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
     """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
     shorten_tool_results: Annotated[
@@ -222,7 +222,7 @@ class Config:
 
 
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
-"""What pydantic knows of each setting; `description` is its text for the documentation."""
+"""Pydantic's description of each setting; `description` is its text for the documentation."""
 
 
 def _nearest(key: str) -> str | None:
@@ -240,7 +240,7 @@ def _is_slip(key: str, name: str) -> bool:
 
 
 def _wrong_values(error: ValidationError, given: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong with each setting that pydantic refuses: name → one sentence with value and remedy."""
+    """Returns an error for each setting that pydantic refuses: name → one sentence with value and remedy."""
     found: dict[str, str] = {}
     for item in error.errors(include_url=False):
         name = str(item["loc"][0])

@@ -24,7 +24,7 @@ RESOLVE = "provider:resolve"
 REQUEST = "provider:request"
 LOOP_ERROR = "provider:error"
 HEARD = ("llm:response", LOOP_ERROR)
-"""What this module hears: providers tell of every call, loops of their own calls that fail."""
+"""Events that this module hears: providers report every call, loops their own calls that fail."""
 SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"

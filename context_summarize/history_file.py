@@ -94,7 +94,7 @@ class HistoryFile:
         await self._wait(self._do(self._disk.sync))
 
     async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
-        """What the history is to be: ours, if the other is the copy of it that a resuming host has saved.
+        """Returns the rows of the history: ours, if the other is the copy of it that a resuming host has saved.
 
         Any other copy is a repair. It follows our leading system and developer rows, which hosts do not save, unless it
         begins with rows of that role.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -101,6 +103,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if late and not LONG and "ci" not in config.getoption("-m"):
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in late]
+
+
+def pytest_unconfigure() -> None:
+    if "amplifier_core" in sys.modules:
+        time.sleep(0.2)  # the kernel's own threads can crash an interpreter that ends right after a session
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 
 from context_summarize.cli.common import echo, facts, guarded, json_option, plain, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rendered import counted
 
 _HELP = "The cache file, as in the setting `cache`.  [default: the file in the user's Amplifier folder]"
 cache_option = click.option("--cache", metavar="PATH", help=_HELP)

@@ -1,4 +1,4 @@
-"""What the commands share: options and their values, tables, JSON, warnings, a progress bar, errors and exit status."""
+"""Parts of all commands: options and their values, tables, JSON, warnings, a progress bar, errors and exit status."""
 
 from __future__ import annotations
 

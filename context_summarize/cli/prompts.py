@@ -10,7 +10,7 @@ import click
 from context_summarize.cli.common import echo, guarded, plain, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rendered import counted
 
 
 @click.group("prompts", short_help="Check and copy prompt sets.")
@@ -58,7 +58,7 @@ def copy_command(name: str, folder: str) -> None:
 
 
 def _warning(prompts: PromptSet) -> str | None:
-    """What a set without problems lacks; it can be used all the same."""
+    """Returns what a usable set lacks."""
     path, heading = prompts.segment.path, prompts.rules_heading
     if not heading:
         return f"{path}: the header has no rules_heading, so summaries are not searched for quoted instructions"

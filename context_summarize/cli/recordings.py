@@ -38,7 +38,7 @@ from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
 from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rendered import counted
 
 _WINDOW, _MAX_OUTPUT = 40_000, 4_000
 _TOKENS = click.IntRange(min=1)

@@ -13,7 +13,7 @@ from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import cut_middle, escape_marks
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def cut_length(rendered: Sequence[RenderedRow]) -> int:
 
 
 def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
-    """What one group adds to the running hash of the rendered rows, uncut."""
+    """Returns the part of one group in the running hash of the rendered rows, uncut."""
     digest = hashlib.sha256()
     for row in rendered:
         for part in (row.role, row.name or "", row.text):

@@ -1,4 +1,4 @@
-"""What a plan has to keep to, in tokens of ours, and the one formula that says when the next compaction begins."""
+"""The limits of a plan, in tokens of ours, and the one formula that says when the next compaction is due."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 _HASH_BYTES = 32
 
@@ -120,8 +120,6 @@ class Log:
         """Returns True if the first row that is neither system nor developer is a user message."""
         return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
 
-    # Where rows and groups are.
-
     @property
     def rows_of_newest_group(self) -> int:
         """How many rows its newest group has."""
@@ -161,8 +159,6 @@ class Log:
         bound = len(self.rows) - keep_recent
         return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
-    # Numbers of messages: rendered rows, counted from 1.
-
     def closed_rows(self) -> int:
         """Returns how many rendered rows closed groups have."""
         return self._rendered_total
@@ -181,8 +177,6 @@ class Log:
     def number_of(self, row: int) -> int | None:
         """Returns the number of a rendered row; None for one that is not rendered."""
         return self._numbers[row] if self.rows[row].rendered else None
-
-    # What rows are as text: their sizes, entries, renderings and hashes.
 
     def characters_from(self, row: int, *, uncounted: bool = False) -> int:
         """Returns about how many characters rows have from this one on, as far as it matters whether they are many.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from context_summarize.transcript.rows import RenderedRow, render_rows
+from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
@@ -73,7 +73,7 @@ def segment_key(
     return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
 
 
-MOST_GROWTH = 6
+MOST_GROWTH = 10
 """A merged summary is at most so many times as long as a segment's."""
 
 

@@ -17,13 +17,13 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.fallback import AGENT, USER
 from context_summarize.notes.forms import spelled, values_in
-from context_summarize.notes.prose import pieces_of, terms_of
-from context_summarize.notes.readings import Readings, Said
-from context_summarize.notes.row import Wanted, write
-from context_summarize.notes.rules import folded, is_foreign, quoted_lines, verified
-from context_summarize.notes.words import Held
+from context_summarize.notes.prose import sentences_of
+from context_summarize.notes.readings import Readings
+from context_summarize.notes.row import write
+from context_summarize.notes.rules import is_foreign, quoted_lines, verified
+from context_summarize.notes.words import Given
 from context_summarize.redaction import traceback_of
-from context_summarize.transcript.rows import RenderedRow, counted
+from context_summarize.transcript.rendered import RenderedRow, counted
 
 logger = logging.getLogger(__name__)
 
@@ -99,14 +99,15 @@ class NotesLog:
         """
         readings = self._read(view.frontier)
         shown = [(item.node, item.summary) for item in view.shown]
-        rules = [self._rules(node, one, readings.said) for node, one in (*shown, *earlier)]
+        rules = [self._rules(node, one, readings) for node, one in (*shown, *earlier)]
         places = {place for lines in rules for line in lines for place, _ in line.sentences}.union(view.places)
         texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
         held = self._held(view, texts)
         before = values_in("\n".join(one.text for _, one in earlier))
         told = [one for one in dict.fromkeys([*view.told, *map(spelled, before)]) if one not in held.values]
-        wanted = Wanted(places, told, [self._log.redact(job) if self._log.redact else job for job in jobs])
-        text = write(readings, held, wanted, room - _FRAME_TOKENS, self._log.count)
+        operations = [self._log.redact(job) if self._log.redact else job for job in jobs]
+        given = replace(held, rules=places, told=told, operations=operations)
+        text = write(readings, given, room - _FRAME_TOKENS, self._log.count)
         return Written(
             text=text,
             places=tuple(sorted(places)),
@@ -114,15 +115,14 @@ class NotesLog:
             shown=tuple(_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)),
         )
 
-    def _held(self, view: View, summaries: Sequence[str]) -> Held:
+    def _held(self, view: View, summaries: Sequence[str]) -> Given:
         rows = {entry.origin: entry.row for entry in render(self._log, view).entries if entry.origin is not None}
         numbers = [self._log.number_of(origin) for origin in rows if origin not in view.shortened]
         lines = [line.removeprefix(USER).removeprefix(AGENT) for text in summaries for line in text.split("\n")]
         text = "\n".join([*summaries, _text_of(rows.values())])
-        return Held(
+        return Given(
             whole={number for number in numbers if number is not None},
-            sentences={piece for line in lines for piece in pieces_of(line)},
-            terms={*terms_of(text)},
+            sentences={sentence for line in lines for sentence in sentences_of(line)},
             values={*map(spelled, values_in(text))},
         )
 
@@ -158,7 +158,7 @@ class NotesLog:
         try:
             self._readings.read(self._rows(ordinal, number, has_results=has_results))
         except Exception as error:  # noqa: BLE001 - of any text; a request needs no notes
-            self._readings.forget_from(number)
+            self._readings = self._readings.until(number - 1)
             if not self._has_failed:
                 self._has_failed = True
                 told = traceback_of(error)
@@ -171,25 +171,22 @@ class NotesLog:
             group = replace(group, end=group.start + 1, answers=(), missing=())  # the calls, or a row of its own
         return self._log.render(group, number=number, segment_tokens=_LONG_ROW, redacted=True)
 
-    def _rules(self, node: Node, summary: Summary, said: Sequence[Said]) -> list[_Rule]:
+    def _rules(self, node: Node, summary: Summary, readings: Readings) -> list[_Rule]:
         """Returns the lines that a summary quotes as rules, looked up in the user's messages that it stands for."""
         has_rules = self._heading and not summary.fallback
         lines = [*quoted_lines(summary.text, self._heading)] if has_rules else []
         if not lines:
             return []
         first, last = self._log.message_range(node.first_group, node.end_group)
-        start = bisect_left(said, first, key=lambda one: one.number)
-        messages = said[start : bisect_right(said, last, key=lambda one: one.number)]
-        for sentence in (sentence for one in messages for sentence in one.sentences.values()):
-            sentence.letters = sentence.letters or folded(sentence.text)
-        texts = [[sentence.letters for sentence in one.sentences.values()] for one in messages]
-        is_whole = all(len(one.sentences) == one.count for one in messages)
+        start = bisect_left(readings.said, first, key=lambda one: one.number)
+        said = readings.said[start : bisect_right(readings.said, last, key=lambda one: one.number)]
+        letters = [sentence.letters for sentence in said]
+        is_whole = first > readings.gone_until
         found: list[_Rule] = []
         for at, line in lines:
-            spots = [(messages[message], sentence) for message, sentence in sorted(verified(line, texts))]
-            named = [((one.number, [*one.sentences][sentence]), one) for one, sentence in spots]
-            sentences = [(place, one.sentences[place[1]].text) for place, one in named]
-            found.append(_Rule(at, line, sentences, is_whole and not sentences and is_foreign(line, texts)))
+            quoted = [said[one] for one in sorted(verified(line, letters))]
+            sentences = [((one.number, one.place), one.text) for one in quoted]
+            found.append(_Rule(at, line, sentences, is_whole and not sentences and is_foreign(line, letters)))
         return found
 
 

@@ -21,18 +21,18 @@ Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """What kind of compaction is planned."""
+    """The kind of compaction that is planned."""
 
     reason: Reason = "threshold"
     focus: str | None = None
-    """What the newest summarised part should keep above all; with reason `manual` only."""
+    """The subject that the newest summarised part should keep above all; with reason `manual` only."""
     known_only: bool = False
     """Only of texts that are known, as far as they go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a compaction does: the next view, and what it frees."""
+    """A compaction before it is made: the next view, and what it frees."""
 
     reason: Reason
     view: View
@@ -76,7 +76,7 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
 
 
 def next_plan(given: PlanInput) -> Plan:
-    """What a compaction at the threshold will summarise, as far as it is closed; rows still too new for it count."""
+    """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
     goal = _prefetched_goal(draft, limits)
     draft.shorten_results(limits.keep_recent, limits.shorten_above)

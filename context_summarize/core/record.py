@@ -17,13 +17,13 @@ _MOST_LEVELS = 64
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a session goes on with: a view, and the segment sizes in force."""
+    """A view that a session goes on with: the view, and the segment sizes in force."""
 
     view: View
     """Read from a record, it lacks what is made of texts: the rows of its nodes and that of its notes."""
     sizes: tuple[int, int]
     cut: Mapping[int, str] = field(default_factory=dict)
-    """What is shown of those summaries, by the place of their nodes, that are not shown whole."""
+    """The shown text of each summary that is not shown whole, by the place of its node."""
 
 
 def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:

@@ -23,7 +23,7 @@ class Rendering:
     """The rows of a view, in three parts. They are shared: only to be read."""
 
     head: Sequence[Entry]
-    """What represents the summarised part: nodes, the pins beside them, the notes."""
+    """The rows that represent the summarised part: nodes, the pins beside them, the notes."""
     verbatim: Sequence[Entry]
     open: Sequence[Entry]
     """The calls at the end that may still get results, and those that they have."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, merge_node, segment_key
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
 """Segments of this length are cut in the smallest windows too."""

@@ -19,7 +19,7 @@ class ShownNode:
     node: Node
     summary: Summary
     text: str
-    """What is shown of the summary: without the rules that the notes quote, or that the user never said."""
+    """The shown part of the summary: without the rules that the notes quote, or that the user never said."""
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
@@ -37,7 +37,7 @@ class ShownNotes:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the last compaction decided. It stays as it is until the next one.
+    """The decisions of the last compaction. It stays as it is until the next one.
 
     A plan is made of the same value: its next view has nodes and no rows yet, because texts may be missing. So has one
     that is read from a record, until its texts are looked up.

@@ -25,7 +25,7 @@ _REFERENCE = "amplifier_public_reference_only"
 
 
 def analyse(raw: JsonRow) -> Row:
-    """What the rest of the package needs to know of a normalised row."""
+    """Returns the facts about a normalised row that the rest of the package needs."""
     role, hook, ephemeral = raw["role"], is_hook(raw), is_ephemeral(raw)
     instructs = role in SYSTEM_ROLES or is_instruction(raw)
     hidden = _is_over(raw) or _marks(raw).get(_REFERENCE) is True
@@ -200,7 +200,7 @@ def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
 
 
 def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
-    """What breaks the pairing of calls and results in a view, one text a problem; empty when every pair is whole.
+    """Returns the broken pairs of calls and results in a view, one text each; empty when every pair is whole.
 
     A result must follow its call, and nothing but other results may stand between them. Calls at the very end may be
     open. The checks of a replay use it, and so may tests of a user's own module.

@@ -22,7 +22,7 @@ class Call:
 
 @dataclass(slots=True)
 class Row:
-    """What is known of one history row without reading its text again. Only `clean_to` is ever set later."""
+    """The facts about one history row that need no second reading of its text. Only `clean_to` is ever set later."""
 
     raw: JsonRow
     role: str
@@ -53,7 +53,7 @@ NO_RESULT = "no result recorded"
 CALL_BLOCKS = ("tool_call", "tool_use")
 TEXT_BLOCKS = ("text", "input_text", "output_text")
 PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
-"""What a model thinks: signed by its provider, never summarised."""
+"""Blocks of a model's thoughts: signed by its provider, never summarised."""
 
 
 def equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:

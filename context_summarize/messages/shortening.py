@@ -78,7 +78,7 @@ def _value(value: Any, share: float, hint: str) -> Any:
 
 
 def _note(value: Any) -> Any:
-    """What stands for a value, data in place of data; a short one stays."""
+    """Returns the short form of a value, data in place of data; a short one stays."""
     text = value if isinstance(value, str) else compact_json(value)
     if len(text) <= 40:
         return value

@@ -16,7 +16,7 @@ from context_summarize.messages.rows import (
     compact_json,
     saved_json,
 )
-from context_summarize.transcript.rows import ORPHAN, call_line
+from context_summarize.transcript.rendered import ORPHAN, call_line
 
 
 def content_text(content: Any) -> str:
@@ -56,7 +56,7 @@ def _is_own(block: Any) -> bool:
 
 
 def result_value(block: Mapping[str, Any]) -> Any:
-    """What a result block holds, in either shape."""
+    """Returns the contents of a result block, in either shape."""
     return block["output"] if "output" in block else block.get("content")
 
 

@@ -102,7 +102,7 @@ def _block(block: Any) -> JsonRow:
 
 
 def _mended(out: JsonRow, row: Row) -> JsonRow:
-    """What `amplifier_core.message_models.Message(**row)` takes of a row that it refuses: words, calls and ids stay."""
+    """Returns a row that `amplifier_core.message_models.Message(**row)` accepts: words, calls and ids stay."""
     safe: JsonRow = {key: out[key] for key in ("role", "content", "metadata")}
     if isinstance(out["content"], list):
         safe["content"] = [_mended_block(block, row.role) for block in out["content"]]

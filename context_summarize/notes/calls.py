@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from context_summarize.config import ToolKind
+from context_summarize.notes.forms import names_in, spelled
 from context_summarize.notes.prose import cut, ends_of, flat
-from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, calls_in, may_be_call
 
-READ = 40_000
-"""Characters of one result that are read, half of them at its end."""
-LINE = 120
-"""Characters of a line as it is quoted."""
+_LINE = 120
+"""Characters of a result's line."""
+_SHORT_RESULT = 100
+"""Characters of a result that is quoted whole."""
+_SHORT_ARGUMENT = 300
+"""Characters of an argument that names are read from; those of a path."""
 _LARGEST = 1_000_000
 """Characters of arguments that are read as JSON."""
-_LONG_PATH, _LONG_COMMAND = 300, 2_000
+_LONG_COMMAND = 2_000
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
 _CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
 _COMMAND_KEYS = ("command", "cmd", "script")
@@ -30,17 +33,29 @@ _COUNTS = re.compile(r"(?i)\b\d+ (?:[a-z]{1,12} )?(?:error|fail|pass|warning|tes
 _ERRORS = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|exit (?:code|status)|returncode")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Carried:
-    """One call, as far as the notes may quote it."""
+    """One call, as far as the notes quote it."""
 
     number: int
     """Of the message that makes it."""
-    texts: tuple[str, ...]
-    """Every text in its arguments."""
-    paths: tuple[str, ...] = ()
+    short: str
+    """Its short arguments, a line each."""
+    names: tuple[str, ...]
+    """Names in these, in one spelling."""
+    paths: tuple[str, ...]
     """Those that it carried content to."""
-    command: str = ""
+    command: str
+    result: str = ""
+    """What of its result stands beside it: of a command a telling line, of other calls a short result."""
+
+    def answer(self, result: str) -> None:
+        """Takes in the call's result."""
+        if self.command:
+            self.result = telling_line(result)
+        elif self.paths:
+            line = flat(result)
+            self.result = line if len(line) <= _SHORT_RESULT else ""
 
 
 def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carried]:
@@ -56,22 +71,29 @@ def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carri
 
 def _carried(number: int, name: str, arguments: str, tools: Mapping[str, ToolKind]) -> Carried:
     given = _object(arguments)
-    texts, kind = tuple(_texts(given)), _kind(name, given, tools)
+    texts, kind = [*_texts(given)], _kind(name, given, tools)
+    short = "\n".join(text for text in texts if len(text) <= _SHORT_ARGUMENT)
+    paths, command = list[str](), ""
     if kind == "command":
-        return Carried(number, texts, command=cut(_command(given) or f"{name} {arguments}", _LONG_COMMAND))
-    if kind not in ("write", "edit"):
-        return Carried(number, texts)
-    paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
-    return Carried(number, texts, tuple(path for path in paths if len(path) <= _LONG_PATH))
+        command = cut(_command(given) or f"{name} {arguments}", _LONG_COMMAND)
+    elif kind in ("write", "edit"):
+        paths = [_path(given)] if _path(given) else [path for text in texts for path in _PATCHED.findall(text)]
+    return Carried(
+        number=number,
+        short=short,
+        names=tuple(dict.fromkeys(map(spelled, names_in(short)))),
+        paths=tuple(spelled(path) for path in paths if len(path) <= _SHORT_ARGUMENT),
+        command=command,
+    )
 
 
 def telling_line(result: str) -> str:
     """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
-    lines = [line for line in map(flat, _LINE_END.split(ends_of(result, READ))) if any(map(str.isalnum, line))]
+    lines = [line for line in map(flat, _LINE_END.split(ends_of(result))) if any(map(str.isalnum, line))]
     for pattern in (_COUNTS, _ERRORS):
         if found := [line for line in lines if pattern.search(line)]:
-            return cut(found[-1], LINE)
-    return cut(lines[-1], LINE) if lines else ""
+            return cut(found[-1], _LINE)
+    return cut(lines[-1], _LINE) if lines else ""
 
 
 def _kind(name: str, given: Mapping[str, Any], tools: Mapping[str, ToolKind]) -> ToolKind:
@@ -85,12 +107,12 @@ def _kind(name: str, given: Mapping[str, Any], tools: Mapping[str, ToolKind]) ->
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Returns the JSON object of this text, a JSON text under no name; {} for any other text."""
+    """Returns the JSON object of this text, another JSON value under no name; {} for a text that is no JSON."""
     try:
-        given = json.loads(text) if len(text) <= _LARGEST else None
+        given = json.loads(text) if len(text) <= _LARGEST else {}
     except (ValueError, RecursionError):
-        given = None
-    return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
+        return {}
+    return given if isinstance(given, dict) else {"": given}
 
 
 def _texts(value: Any) -> Iterator[str]:

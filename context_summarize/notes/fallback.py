@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, groupby
 
-from context_summarize.notes.prose import GAP, clauses_of, cut, flat, sentences_of
+from context_summarize.notes.prose import GAP, cut, flat, sentences_of
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.rows import RenderedRow, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 USER, AGENT = "The user: ", "The agent: "
@@ -72,17 +72,16 @@ def _with_gaps(lines: Sequence[str], taken: set[int]) -> str:
 def _shortened(text: str, most: int) -> str:
     """Returns the text on one line; where that has more than `most` characters, whole sentences of both ends.
 
-    Of a first sentence that is too long its first clauses are quoted; without any, it is cut between words.
+    A first sentence that is too long is cut between words.
     """
     line = flat(text)
     if len(line) <= most:
         return line
-    said = [flat(text[start:end]) for start, end in sentences_of(text)]
-    begun = _within(said, most * 2 // 3)
-    head = begun or _within([*clauses_of(said[0])], most * 2 // 3)
+    said = [*sentences_of(text)]
+    head = _within(said, most * 2 // 3)
     if not head:
         return cut(line, most)
-    tail = _within(said[: len(begun or head[:1]) - 1 : -1], most - len(" ".join(head)))
+    tail = _within(said[: len(head) - 1 : -1], most - len(" ".join(head)))
     return " ".join([*head, GAP, *reversed(tail)]).replace(f"{GAP} {GAP}", GAP)
 
 

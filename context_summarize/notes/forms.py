@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 _LONGEST = 200
@@ -14,10 +13,8 @@ _LEAST = 4
 _IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d\d\d))"  # noqa: RUF001 - quotes
 _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*?(?:[\d_./\\@-]|[a-z][A-Z]){_IN_RUN}*+")
 """Signs without a blank between them that are no plain word. It is looked for at its start alone, in linear time."""
-_ESCAPE = re.compile(r"(?<!\\)(?:\\[nrt]|\\++(?=\"))")
-"""Line ends, tabs and quotation marks as JSON writes them."""
-_REDACTED, _GONE = re.compile(r"\[redacted:[^\]\n]{0,60}\]"), "\0"
-"""What is left of a secret: an address or a name around it is no name."""
+_MARKS, _GONE = re.compile(r"(?<!\\)(?:\\[nrt]|\\++(?=\"))|(\[redacted:[^\]\n]{0,60}\])"), "\0"
+"""Line ends, tabs and quotation marks as JSON writes them, and what is left of a secret: around it is no name."""
 _LISTED = re.compile(r"(?m)^[ \t]*+(\d{1,7}+)(?:[\t|→]|:(?!\d))")
 """The number of a line that a tool shows."""
 _PLAIN = re.compile(r"[\w.@:/+~#%&?=-]+|[A-Za-z]:\\.*|[A-Za-z][\w+.-]{1,15}://.*")
@@ -38,9 +35,9 @@ def names_in(text: str) -> list[str]:
     return [value for value in _values(text) if _is_name(value)]
 
 
-def values_in(text: str) -> list[str]:
-    """Returns the names and the figures of a text, each once, in their order."""
-    return [value for value in _values(text) if _FIGURE.fullmatch(value) or _is_name(value)]
+def values_in(text: str) -> dict[str, int]:
+    """Returns the names and the figures of a text, in their order, and where each first stands."""
+    return {value: at for value, at in _values(text).items() if _FIGURE.fullmatch(value) or _is_name(value)}
 
 
 def without_line_numbers(text: str) -> str:
@@ -56,13 +53,21 @@ def spelled(name: str) -> str:
     return (site[1] if site else name).removeprefix("./")
 
 
-def _values(text: str) -> Iterator[str]:
-    plain = _ESCAPE.sub(" ", text) if "\\" in text else text
-    plain = _REDACTED.sub(_GONE, plain) if "[redacted:" in plain else plain
-    runs = dict.fromkeys(run for run in _RUN.findall(plain) if len(run) <= _LONGEST and _GONE not in run)
-    parts = (part for run in runs for part in ([run] if "://" in run else run.split("=")))
-    values = dict.fromkeys(part.rstrip(_AFTER).lstrip(_BEFORE) for part in parts)
-    return (value for value in values if value and not _SHORT.fullmatch(value))
+def _values(text: str) -> dict[str, int]:
+    plain = text
+    if "\\" in text or "[redacted:" in text:
+        plain = _MARKS.sub(lambda found: (_GONE if found[1] else " ") * len(found[0]), text)
+    runs: dict[str, int] = {}
+    for found in _RUN.finditer(plain):
+        if len(found[0]) <= _LONGEST and _GONE not in found[0]:
+            runs.setdefault(found[0], found.start())
+    values: dict[str, int] = {}
+    for run, start in runs.items():
+        for part in [run] if "://" in run else run.split("="):
+            value = part.rstrip(_AFTER).lstrip(_BEFORE)
+            if value and not _SHORT.fullmatch(value):
+                values.setdefault(value, plain.index(value, start))
+    return values
 
 
 def _is_name(value: str) -> bool:

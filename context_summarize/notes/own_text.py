@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-
-from markdown_it import MarkdownIt
+from collections.abc import Iterable, Iterator
 
 from context_summarize.transcript.escaping import INVISIBLE, LINE_END
 
@@ -15,18 +12,19 @@ MOST_READ = 100_000
 REMOVED = "\0"
 """Stands where words of others have been taken out."""
 
-_FENCE = r"^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+_ITEM = r"[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?"
+"""What may stand before a block on its first line."""
+_FENCE = re.compile(rf"^{_ITEM}(`{{3,}}(?=[^`\n]*$)|~{{3,}})[ \t]*+([^\n]*)", re.M)
 _MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
 _TELLING = r"[*_]{0,2}(?:(?:sent|subject|betreff|objet)[*_]{0,2}:[^\n]+|(?:from|von|de|to|an)[*_]{0,2}:[^\n]*@[^\n]+)"
 """Headers of a mail, and those that nothing else has."""
 _QUOTED = (
-    # A fence that names a language inside of a fence has an end of its own.
-    rf"{_FENCE}[^\n]*(?:\n[ \t]*(?P=fence)\w[^\n]*(?:\n[^\n]*){{0,80}}?\n[ \t]*(?P=fence)[ \t]*$|\n[^\n]*)*?"
-    r"(?:\n[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
     r"(?P<three>\"\"\"|''').*?(?:(?P=three)|\Z)",
     r"<!--.*?(?:-->|\Z)",
     rf"^(?:{_MAIL}\n{_TELLING}|{_TELLING}\n{_MAIL}).*",  # a mail runs to the end
-    r"^[- \t_>]*(?:(?:original|forwarded) message|begin forwarded message|on [^\n]{5,80} wrote:).*",
+    r"^[- \t_>]*(?:(?:original|forwarded) message[-:_ ]*$|begin forwarded message|on [^\n]{5,80} wrote:).*",
+    # A table: its headings, a line below them, and all up to an empty line.
+    r"^[^|\n]*\|[^\n]*\n(?=[^|\n]*\|)[ \t|:]*-[-\t |:]*$(?:\n(?=[ \t]*+[^\s])[^\n]*)*",
     r"^(?:diff --git|@@ -|--- [\w/.])[^\n]*(?:\n(?:[ +\-@\\]|index )[^\n]*)*",  # a diff
     # Quotation marks, where the first begins a line or the last stands on another line.
     *(
@@ -39,23 +37,18 @@ _QUOTED = (
 )
 """What others say; the kind that begins first holds all within it."""
 _OTHERS = re.compile("|".join(_QUOTED), re.M | re.S | re.I)
-_OPENED = re.compile(_FENCE, re.M)
 _TAG = re.compile(r"<(/?)([a-z][\w:.-]*)(?:\s[^<>]{0,300})?>|\[(/?)(quote|code)\b[^\]\n]{0,100}\]", re.I)
 _NO_END = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})
 """Tags of plain HTML that need no end."""
 _LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
-_QUOTE_SIGN = re.compile(
-    rf"^( *+)[ \t\xa0{INVISIBLE}]*+(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])", re.M
-)
-"""Signs that stand before a quoted line; a bar begins the row of a table."""
-_PASTED_LINE = re.compile(
-    r"(?:[ ]{4,}|[ ]*\t\s*)(?![-*+•]\s|\d{1,3}[.)]\s)\S"  # indented code
+_OTHERS_LINE = re.compile(
+    # A sign of a quotation; a bar begins the row of a table, too.
+    rf"{_ITEM}[ \t\xa0{INVISIBLE}]*+(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])"
+    r"|(?:[ ]{4,}|[ ]*\t\s*)(?![-*+•]\s|\d{1,3}[.)]\s)\S"  # indented code
     r"|\W?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[\])]?[ :\t])"  # a log
     r"|\s*\[[^\]]*\]\s*$"  # a mark of a host in place of an image, or of an interruption
     r"|\s*\"[^\"]+\"\s*:|(?=[\w-]*[./])[\w./-]++:\d+[: ]"  # a key in JSON, what grep finds
 )
-_PLAIN = re.compile(r"[^\W\d_](?:[\w ,.;:!?()/-]|(?<=\w)['’](?=\w))*")
-"""One line without a sign that begins or ends another's words, as most messages are."""
 
 
 def own_text(text: str) -> str:
@@ -65,25 +58,29 @@ def own_text(text: str) -> str:
     """
     if len(text) > MOST_READ:
         return ""
-    if _PLAIN.fullmatch(text) and not _PASTED_LINE.match(text):
-        return text
     text = _LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
-    fences = [found.start() for found in _OPENED.finditer(text)]
-    if len(fences) % 2:  # which one opens is unknown
-        text = text[: fences[0]]
-    text = _without(text, [found.span() for found in _OTHERS.finditer(text)])
-    text = _QUOTE_SIGN.sub(r"\1>", _without(text, sorted(_tagged(text))))
-    lines = [REMOVED if _PASTED_LINE.match(line) else line for line in text.split("\n")]
-    for token in _parser().parse(text):
-        if token.map and token.type in ("blockquote_open", "table_open"):
-            first, end = token.map
-            lines[first:end] = [REMOVED] * (end - first)
-    return "\n".join(lines)
+    text = _without(text, _fenced(text))
+    text = _without(text, (found.span() for found in _OTHERS.finditer(text)))
+    text = _without(text, sorted(_tagged(text)))
+    return "\n".join(REMOVED if _OTHERS_LINE.match(line) else line for line in text.split("\n"))
 
 
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table").disable(["inline", "code", "html_block"])
+def _fenced(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where fences enclose text; one that names a language within another has an end of its own."""
+    opened: list[str] = []
+    starts: list[int] = []
+    for found in _FENCE.finditer(text):
+        sign, name = found[1], found[2].strip()
+        if not opened:
+            starts.append(found.start())
+        if opened and not name and sign.startswith(opened[-1]):
+            opened.pop()
+            if not opened:
+                yield starts[-1], found.end()
+        elif not opened or name:
+            opened.append(sign)
+    if opened:  # which one has no end is unknown
+        yield starts[0], len(text)
 
 
 def _tagged(text: str) -> Iterator[tuple[int, int]]:
@@ -106,8 +103,8 @@ def _tagged(text: str) -> Iterator[tuple[int, int]]:
             yield start, len(text)
 
 
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Blanks in place of these parts, line by line."""
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Returns the text with blanks in place of these parts, line by line."""
     pieces: list[str] = []
     at = 0
     for start, end in spans:

@@ -10,9 +10,10 @@ GAP = "[…]"
 _ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
 _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
-_CLAUSE = re.compile(r"(?<=[,;:—–]) ")
 _LONGEST = 280
-"""Characters from which on a sentence is divided at its clauses."""
+"""Characters of a line that goes on, and of a word."""
+_READ = 20_000
+"""Characters at each end of a long text that are read."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
 NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words."""
@@ -47,11 +48,11 @@ def around(text: str, start: int, end: int, most: int) -> str:
     return f"{GAP if low > first else ''} {said} {GAP if high < last else ''}".strip()
 
 
-def ends_of(text: str, most: int) -> str:
-    """Returns a text of at most about so many characters, or its start and its end, a line each at the least."""
-    if len(text) <= most:
+def ends_of(text: str) -> str:
+    """Returns a text that is not too long to be read, or its start and its end, a line each at the least."""
+    if len(text) <= 2 * _READ:
         return text
-    head, tail = _boundary(text, most // 2, -1), _boundary(text, len(text) - most // 2, 1)
+    head, tail = _boundary(text, _READ, -1), _boundary(text, len(text) - _READ, 1)
     return f"{text[:head]}\n{text[tail:]}"
 
 
@@ -72,11 +73,8 @@ def marked(text: str) -> str:
     return f"{left}{text if left not in text else text.replace(left, chr(39))}{right}"
 
 
-def sentences_of(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where each sentence begins and ends; a line that begins with a small letter goes on with the one before.
-
-    A sentence holds its line's end and blanks before it, so that all of them together are the text.
-    """
+def sentences_of(text: str) -> Iterator[str]:
+    """Yields each sentence on one line; a line that begins with a small letter goes on with the one before."""
     start = 0
     for match in _END.finditer(text):
         end = match.end()
@@ -88,28 +86,10 @@ def sentences_of(text: str) -> Iterator[tuple[int, int]]:
             is_abbreviation = _ABBREVIATION.search(text, max(start, end - 10), end) is not None
             goes_on = match[0][0] == "." and (is_list or is_abbreviation)
         if not goes_on:
-            yield start, end
+            yield flat(text[start:end])
             start = end
-    if start < len(text):
-        yield start, len(text)
-
-
-def pieces_of(text: str) -> Iterator[str]:
-    """Yields the sentences of a text, each on one line; a long one in runs of its clauses."""
-    for start, end in sentences_of(text):
-        yield from clauses_of(text[start:end])
-
-
-def clauses_of(sentence: str) -> Iterator[str]:
-    """Yields a sentence on one line, or runs of its clauses where it is long."""
-    line, held = flat(sentence), ""
-    for clause in _CLAUSE.split(line) if len(line) > _LONGEST else [line]:
-        if held and len(held) + len(clause) >= _LONGEST:
-            yield held
-            held = ""
-        held = f"{held} {clause}".strip()
-    if held:
-        yield held
+    if said := flat(text[start:]):
+        yield said
 
 
 def has_digit(text: str) -> bool:

@@ -3,73 +3,54 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from context_summarize.config import ToolKind
-from context_summarize.notes.calls import LINE, READ, Carried, calls_of, telling_line
-from context_summarize.notes.forms import names_in, spelled, values_in, without_line_numbers
+from context_summarize.notes.calls import Carried, calls_of
+from context_summarize.notes.forms import spelled, values_in, without_line_numbers
 from context_summarize.notes.own_text import REMOVED, own_text
-from context_summarize.notes.prose import around, clauses_of, cut, ends_of, flat, has_digit, sentences_of, terms_of
-from context_summarize.notes.rules import has_sign, sign_pattern
-from context_summarize.transcript.rows import RenderedRow, may_be_call
+from context_summarize.notes.prose import around, cut, ends_of, sentences_of, terms_of
+from context_summarize.notes.rules import folded, has_sign, sign_pattern
+from context_summarize.transcript.rendered import RenderedRow, may_be_call
 
-_MOST, _MOST_SEEN = 3_000, 10_000
-"""The newest of each kind that are kept; of values that nobody has named again."""
-_SHORT_ARGUMENT, _SHORT_RESULT, _CLOSING = 300, 100, 240
-"""Characters of an argument that names are read from, of a result that is quoted whole, of the agent's last words."""
-_FIGURE = 3
-"""What a term with a digit counts beside its place among the terms of a sentence."""
-_MOST_PLACES = 20
-"""Places of a value in a text that are looked at."""
+_MOST = 3_000
+"""The newest sentences and calls that are kept."""
+_MOST_RULES = 1_000
+"""Older sentences with a sign that are kept."""
+_MOST_LINES = 10_000
+"""The newest lines of each kind that are kept."""
+_SENTENCE = 400
+"""Characters of a sentence as it is quoted."""
+_CLOSING = 240
+"""Characters of the agent's last words."""
+_LINE = 120
+"""Characters of a line around a value."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence of the user's."""
 
+    number: int
+    """Of its message."""
+    place: int
+    """In its message; sentences that follow each other there have neighbouring places."""
     text: str
+    """On one line; the middle of a long one is left out."""
+    letters: str
+    """All of them; see `folded`."""
     terms: tuple[str, ...]
     has_sign: bool
-    follows: bool
-    """True where nothing stands between it and the sentence before it in its message."""
-    begins: bool = True
-    """False for later clauses of a long sentence, which say little, or the opposite, without its first ones."""
-    tokens: int = 0
-    """Counted when it is first weighed."""
-    letters: str = ""
-    """See `folded`; filled when a summary's rule is first looked up in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One message of the user: its number, and its own sentences by their places in it."""
+class Line:
+    """A line of a result, or of the agent's."""
 
     number: int
-    sentences: Mapping[int, Sentence]
-    count: int
-    """How many it had; some may have been let go of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quotation:
-    """A text, the number of the message that it stands in, and what says whose it is."""
-
-    number: int
+    who: str
     text: str
-    source: str = ""
-    """A path, a command, or who wrote the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """A line that holds a value which row `number` named again."""
-
-    number: int
-    value: str
-    line: Quotation
 
 
 @dataclass(slots=True)
@@ -83,20 +64,20 @@ class Readings:
 
     tools: Mapping[str, ToolKind]
     signs: re.Pattern[str]
-    said: list[Said] = field(default_factory=list)
-    ends: list[Quotation] = field(default_factory=list)
-    """The agent's words where it called nothing; "" for a row with calls."""
-    written: list[Quotation] = field(default_factory=list)
-    """Paths that calls carried content to, each with the call's number and its result, "" for a long one."""
-    runs: list[Quotation] = field(default_factory=list)
-    """Commands, each with the line of its result that counts or names errors."""
-    named: list[Quotation] = field(default_factory=list)
-    """Names in short arguments."""
-    used: list[Used] = field(default_factory=list)
-    _sentences: int = 0
-    """How many sentences of the user are kept."""
-    _seen: dict[str, Quotation] = field(default_factory=dict)
+    said: list[Sentence] = field(default_factory=list)
+    calls: list[Carried] = field(default_factory=list)
+    ends: dict[int, Line] = field(default_factory=dict)
+    """What the agent said last before it called nothing more, by the numbers of the user's messages before it."""
+    used: dict[str, Line] = field(default_factory=dict)
+    """Values that were named again, each with the line that held it before, the newest use last."""
+    seen: dict[str, Line] = field(default_factory=dict)
     """Values of results and of the agent's prose that nobody has named since, the newest last."""
+    gone: int = 0
+    """How many of the user's oldest sentences have been let go of."""
+    gone_until: int = 0
+    """Number of the newest message that lacks some of them."""
+    _asked: int = 0
+    """Number of the user's newest message."""
 
     @classmethod
     def fresh(cls, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> Readings:
@@ -107,30 +88,18 @@ class Readings:
         """Returns what was read of the rows up to this number."""
         return replace(
             self,
-            said=_until(self.said, number),
-            ends=_until(self.ends, number),
-            written=_until(self.written, number),
-            runs=_until(self.runs, number),
-            named=_until(self.named, number),
-            used=_until(self.used, number),
+            said=[one for one in self.said if one.number <= number],
+            calls=[call for call in self.calls if call.number <= number],
+            ends={asked: line for asked, line in self.ends.items() if line.number <= number},
+            used={value: line for value, line in self.used.items() if line.number <= number},
+            seen={value: line for value, line in self.seen.items() if line.number <= number},
         )
 
     def values(self, first: int) -> list[str]:
         """Returns the names in calls, and the names and figures in the user's words, from row `first` on, each once."""
-        named = [one.text for one in self.named if one.number >= first]
-        said = "\n".join(told.text for one in self.said if one.number >= first for told in one.sentences.values())
+        named = [name for call in self.calls if call.number >= first for name in call.names]
+        said = "\n".join(sentence.text for sentence in self.said if sentence.number >= first)
         return [*dict.fromkeys([*named, *map(spelled, values_in(said))])]
-
-    def line(self, value: str) -> Quotation | None:
-        """Returns the newest line of a result, or of the agent's, that holds a value; None where none is kept."""
-        return self._seen.get(value)
-
-    def forget_from(self, number: int) -> None:
-        """Lets go of what was read of this row and of later ones."""
-        for found in (self.said, self.ends, self.written, self.runs, self.named, self.used):
-            del found[bisect_right(found, number - 1, key=lambda one: one.number) :]
-        self._seen = {value: line for value, line in self._seen.items() if line.number < number}
-        self._sentences = sum(len(one.sentences) for one in self.said)
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Takes in the rows of the next group, numbered as frames count."""
@@ -139,108 +108,72 @@ class Readings:
             if row.role == "user" and row.own != "":
                 self._read_user(row)
             elif row.role == "assistant":
-                self._read_unanswered(calls)
                 calls = calls_of(row, self.tools)
-                self._read_agent(row)
+                self._read_agent(row, calls)
             elif row.answers in calls:
-                self._read_call(calls.pop(row.answers), row.text)
+                calls[row.answers].answer(row.text)
             if row.role == "tool" or row.own == "":
                 who = row.name or ("a tool" if row.role == "tool" else "not the user")
-                self._see(row.number, who, ends_of(without_line_numbers(row.text), READ))
-        self._read_unanswered(calls)
-        for found in (self.ends, self.written, self.runs, self.named, self.used):
-            del found[: len(found) - _MOST if len(found) > _MOST * 5 // 4 else 0]
-
-    # --- the user and the agent ---------------------------------------------------------------------------------------
+                self._see(row.number, who, without_line_numbers(row.text))
+        self._let_go()
 
     def _read_user(self, row: RenderedRow) -> None:
+        self._asked = row.number
         own = own_text(row.said)
-        pieces = [
-            (text, place > 0 or start > 0, place == 0)
-            for part in own.split(REMOVED)
-            for start, end in sentences_of(part)
-            for place, text in enumerate(clauses_of(part[start:end]))
-        ]
-        found = {
-            at: Sentence(text, terms_of(text), has_sign(self.signs, text), follows, begins)
-            for at, (text, follows, begins) in enumerate(pieces)
-            if any(map(str.isalnum, text))
-        }
-        self._use(row.number, own)
-        self.said.append(Said(row.number, found, len(found)))
-        self._sentences += len(found)
-        if self._sentences > _MOST * 3 // 2:
-            self.said, self._sentences = _without_least(self.said), _MOST
+        self._use(own)
+        place = 0
+        for part in own.split(REMOVED):
+            for text in sentences_of(part):
+                place += 1
+                if any(map(str.isalnum, text)):
+                    sentence = Sentence(
+                        number=row.number,
+                        place=place,
+                        text=cut(text, _SENTENCE),
+                        letters=folded(text),
+                        terms=terms_of(text),
+                        has_sign=has_sign(self.signs, text),
+                    )
+                    self.said.append(sentence)
+            place += 1
 
-    def _read_agent(self, row: RenderedRow) -> None:
+    def _read_agent(self, row: RenderedRow, calls: Mapping[int, Carried]) -> None:
         said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
-        if not row.calls or (self.ends and self.ends[-1].text):
-            self.ends.append(Quotation(row.number, "" if row.calls else cut(said, _CLOSING)))
-        self._use(row.number, said)
-        self._see(row.number, "the agent", ends_of(said, READ))
-
-    # --- calls and results --------------------------------------------------------------------------------------------
-
-    def _read_unanswered(self, calls: Mapping[int, Carried]) -> None:
+        if row.calls:
+            self.ends.pop(self._asked, None)
+        elif self._asked:
+            self.ends[self._asked] = Line(row.number, "the agent", cut(said, _CLOSING))
+        self._use(said)
         for call in calls.values():
-            self._read_call(call, None)
-
-    def _read_call(self, call: Carried, result: str | None) -> None:
-        """Takes in a call; `result` is None where it is not read."""
-        short = "\n".join(text for text in call.texts if len(text) <= _SHORT_ARGUMENT)
-        self.named += [Quotation(call.number, one) for one in dict.fromkeys(map(spelled, names_in(short)))]
-        outcome = flat(result or "")
-        told = outcome if len(outcome) <= _SHORT_RESULT else ""
-        self.written += [Quotation(call.number, told, path) for path in map(spelled, call.paths)]
-        if call.command:
-            self.runs.append(Quotation(call.number, telling_line(result or ""), call.command))
-        self._use(call.number, short)
-
-    # --- values that are named again ----------------------------------------------------------------------------------
+            self._use(call.short)
+            self.calls.append(call)
+        self._see(row.number, "the agent", said)
 
     def _see(self, number: int, who: str, text: str) -> None:
         """Remembers the values of a text, each with the line around it."""
-        for value in values_in(text):
-            at = _place(text, value)
-            self._seen.pop(value, None)
-            self._seen[value] = Quotation(number, around(text, at, at + len(value), LINE), who)
-        if len(self._seen) > _MOST_SEEN * 5 // 4:
-            self._seen = dict([*self._seen.items()][-_MOST_SEEN:])
+        text = ends_of(text)
+        for value, at in values_in(text).items():
+            self.seen.pop(value, None)
+            self.seen[value] = Line(number, who, around(text, at, at + len(value), _LINE))
 
-    def _use(self, number: int, text: str) -> None:
+    def _use(self, text: str) -> None:
         """Notes which of the values that were seen this text names."""
         for value in values_in(text):
-            line = self._seen.get(value)
-            if line is not None and line.number < number:
-                self.used.append(Used(number, value, self._seen.pop(value)))
+            if line := self.seen.pop(value, None):
+                self.used.pop(value, None)
+                self.used[value] = line
 
-
-def _place(text: str, value: str) -> int:
-    """Returns where a value stands in a text, if possible as no part of a longer one."""
-    first = at = max(0, text.find(value))
-    for _ in range(_MOST_PLACES):
-        if not (text[at - 1 : at].isalnum() or text[at + len(value) : at + len(value) + 1].isalnum()):
-            return at
-        at = text.find(value, at + 1)
-        if at < 0:
-            break
-    return first
-
-
-def _until(found: Sequence[Any], number: int) -> list[Any]:
-    return [*found[: bisect_right(found, number, key=lambda one: one.number)]]
-
-
-def _without_least(said: Sequence[Said]) -> list[Said]:
-    """Returns the messages without the sentences that say least; those with a sign stay longest."""
-    places = [(at, place) for at, one in enumerate(said) for place in one.sentences]
-    worth = {(at, place): _marks(said[at].sentences[place]) for at, place in places}
-    kept = {*sorted(places, key=lambda place: (worth[place], place))[-_MOST:]}
-    return [
-        Said(one.number, {place: told for place, told in one.sentences.items() if (at, place) in kept}, one.count)
-        for at, one in enumerate(said)
-    ]
-
-
-def _marks(sentence: Sentence) -> tuple[bool, int]:
-    return sentence.has_sign, len(sentence.terms) + _FIGURE * sum(map(has_digit, sentence.terms))
+    def _let_go(self) -> None:
+        """Lets go of what is oldest, now and then; the user's sentences with a sign stay longer."""
+        if len(self.said) > 2 * _MOST:
+            old, new = self.said[:-_MOST], self.said[-_MOST:]
+            rules = [sentence for sentence in old if sentence.has_sign][-_MOST_RULES:]
+            self.gone += len(old) - len(rules)
+            self.gone_until = old[-1].number
+            self.said = rules + new
+        if len(self.calls) > 2 * _MOST:
+            del self.calls[:-_MOST]
+        for found in (self.ends, self.used, self.seen):
+            if len(found) > 2 * _MOST_LINES:
+                for key in [*found][:-_MOST_LINES]:
+                    del found[key]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 
 from context_summarize.notes.prose import NO_BLANKS, flat
 
@@ -57,40 +55,30 @@ def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
             yield at, said
 
 
-def verified(line: str, messages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
-    """Returns the places (message, sentence) of the sentences that a line quotes; empty where the user said none.
+def verified(line: str, said: Sequence[str]) -> set[int]:
+    """Returns the indexes of the sentences that a line quotes, whole or in parts; empty where the user said none.
 
     Args:
-        messages: the sentences of each message of the user that the summary stands for, folded.
+        said: the sentences of the user that the summary stands for, folded.
     """
-    return _quoting(line, messages, _DIVIDED)
+    found: set[int] = set()
+    parts = [line]
+    for divided in (*_DIVIDED, None):
+        left: list[str] = []
+        for part in parts:
+            letters, is_long = folded(part), _words(part) >= _LEAST
+            held = {at for at, one in enumerate(said) if letters and (letters in one if is_long else letters == one)}
+            found |= held
+            left += divided.split(part) if divided and not held else []
+        parts = left
+    return found
 
 
-def is_foreign(line: str, messages: Sequence[Sequence[str]]) -> bool:
-    """Returns True for a line most of whose words stand in none of these messages; one word, such as "none", is not."""
-    said = " ".join(sentence for message in messages for sentence in message)
+def is_foreign(line: str, said: Sequence[str]) -> bool:
+    """Returns True for a line most of whose words stand in none of these; one word, such as "none", is not."""
+    letters = " ".join(said)
     words = [word for word in map(folded, line.split()) if len(word) > 2]
-    return len(words) > 1 and 2 * sum(word in said for word in words) < len(words)
-
-
-def _quoting(line: str, messages: Sequence[Sequence[str]], divided: Sequence[re.Pattern[str]]) -> set[tuple[int, int]]:
-    """Returns the sentences that hold this line; if there are none, those that hold a part of it."""
-    letters, is_long = folded(line), _words(line) >= _LEAST
-    found: set[tuple[int, int]] = set()
-    for at, message in enumerate(messages):
-        held = _holding(letters, message)
-        found |= {(at, sentence) for sentence in held if is_long or message[sentence] == letters}
-    if found or not divided:
-        return found
-    return set().union(*(_quoting(part, messages, divided[1:]) for part in divided[0].split(line)))
-
-
-def _holding(letters: str, message: Sequence[str]) -> Iterator[int]:
-    """Yields the sentences of a message over which these letters run."""
-    starts = list(accumulate(map(len, message), initial=0))
-    at = "".join(message).find(letters) if letters else -1
-    if at >= 0:
-        yield from range(bisect_right(starts, at) - 1, bisect_right(starts, at + len(letters) - 1))
+    return len(words) > 1 and 2 * sum(word in letters for word in words) < len(words)
 
 
 def _words(text: str) -> float:

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, pairwise, zip_longest
 
 from context_summarize.notes.prose import has_digit
-from context_summarize.notes.readings import Said, Sentence
+from context_summarize.notes.readings import Sentence
 from context_summarize.tokens.measure import Count
 
 Place = tuple[int, int]
@@ -17,8 +17,6 @@ Place = tuple[int, int]
 
 SHORT_MESSAGE = 40
 """Characters of a message that says something of the one before it: "Not to Bob.", "undo it"."""
-_SHORT_SENTENCE = 40
-"""Characters of a sentence that leans on the one before it: "Never exceed it."."""
 _COMMON = 3
 """A word that more messages hold ties no two sentences together; a figure always does."""
 _PARTS = 8
@@ -35,56 +33,52 @@ _MOST_MISSES = 50
 """Sentences in a row that find no room, after which no other is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What the view shows beside the notes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the notes are written for: what the view shows beside them, and what is quoted before all else."""
 
-    whole: Collection[int]
+    whole: Collection[int] = ()
     """Numbers of the messages that it shows whole."""
-    sentences: Set[str]
+    sentences: Set[str] = frozenset()
     """Those of its summaries, each on one line."""
-    terms: Set[str]
-    """Those of its summaries and of its verbatim rows; see `terms_of`."""
-    values: Set[str]
-    """Names and figures in these, in one spelling."""
+    values: Set[str] = frozenset()
+    """Names and figures in its summaries and verbatim rows, in one spelling."""
+    rules: Collection[Place] = ()
+    """Sentences that a model's summary quotes as rules."""
+    told: Sequence[str] = ()
+    """Names and figures that summaries have told which are gone, the newest last."""
+    operations: Sequence[str] = ()
+    """What the host says is under way."""
 
 
 class Words:
-    """The sentences of the user's messages that may be quoted, and those that are chosen.
+    """The sentences of the user that may be quoted, told by their indexes, and those that are chosen."""
 
-    Args:
-        said: the messages, in their order.
-        held: what the view shows beside them.
-    """
+    def __init__(self, said: Sequence[Sentence], given: Given, count: Count) -> None:
+        self._said, self._count = said, count
+        self._is_shown = [one.number in given.whole or one.text in given.sentences for one in said]
+        self.chosen: set[int] = set()
+        self.last = {term: at for at, one in enumerate(said) for term in one.terms}
+        """The newest sentence with each term."""
+        messages = groupby(range(len(said)), key=lambda at: said[at].number)
+        self._messages = {number: [*found] for number, found in messages}
+        self._following = dict(pairwise(self._messages))
+        self._times: Counter[str] = Counter()
+        """How many messages hold a term."""
+        for message in self._messages.values():
+            self._times.update({term for at in message for term in said[at].terms})
 
-    def __init__(self, said: Sequence[Said], held: Held, count: Count) -> None:
-        self.said = said
-        self.chosen: set[Place] = set()
-        self._held, self._count = held, count
-        self._places = [(one.number, place) for one in said for place in one.sentences]
-        self._at = {one.number: at for at, one in enumerate(self.said)}
-        self._last: dict[str, Place] = {}
-        self._messages: Counter[str] = Counter()
-        for one in self.said:
-            terms = {term: place for place, told in one.sentences.items() for term in told.terms}
-            self._messages.update(terms.keys())
-            self._last |= {term: (one.number, place) for term, place in terms.items()}
-
-    def sentence(self, place: Place) -> Sentence:
-        """Returns the sentence of this place."""
-        return self.said[self._at[place[0]]].sentences[place[1]]
-
-    def take(self, places: Iterable[Place], room: int) -> int:
+    def take(self, sentences: Iterable[int], room: int) -> int:
         """Chooses each of these with what is bound to it, as far as there is room; returns the tokens that are left."""
         misses = 0
-        for place in places:
+        for at in sentences:
             if misses > _MOST_MISSES:
                 break
-            if place in self.chosen or self._is_held(place):
+            if at in self.chosen or self._is_shown[at]:
                 continue
-            unit = [one for one in self._unit(place) if one not in self.chosen and not self._is_held(one)]
-            lines = {one[0] for one in unit} - {one[0] for one in self.chosen}
-            price = sum(map(self._tokens, unit)) + _LINE * len(lines)
+            unit = [one for one in self._unit(at) if one not in self.chosen and not self._is_shown[one]]
+            lines = {self._said[one].number for one in unit} - {self._said[one].number for one in self.chosen}
+            price = sum(self._count(self._said[one].text) + 1 for one in unit) + _LINE * len(lines)
             if price <= room:
                 self.chosen.update(unit)
                 room -= price
@@ -93,91 +87,50 @@ class Words:
                 misses += 1
         return room
 
-    def openings(self, numbers: Iterable[int]) -> list[Place]:
-        """Returns the first sentence of each of these messages."""
-        messages = (self.said[self._at[number]] for number in numbers)
-        return [(one.number, next(iter(one.sentences))) for one in messages if one.sentences]
-
-    def holding(self, values: Sequence[str]) -> list[Place]:
-        """Returns the sentences that hold these values, those of the last value first."""
-        rank = {value.lower(): at for at, value in enumerate(values)}
-        terms = ((place, self.sentence(place).terms) for place in self._places)
-        found = {place: max((rank.get(term, -1) for term in some), default=-1) for place, some in terms}
-        return sorted((place for place in found if found[place] >= 0), key=lambda place: -found[place])
-
     def left_out(self) -> int:
         """Returns how many sentences stand neither in the view nor among those that are chosen."""
-        gone = sum(one.count - len(one.sentences) for one in self.said if one.number not in self._held.whole)
-        return gone + sum(place not in self.chosen and not self._is_held(place) for place in self._places)
+        return sum(not is_shown and at not in self.chosen for at, is_shown in enumerate(self._is_shown))
 
-    def rules(self, quoted: Collection[Place]) -> list[Place]:
-        """Returns the sentences with a sign, and those of the places that a summary has quoted."""
-        return self._in_turn([place for place in self._places if place in quoted or self.sentence(place).has_sign])
+    def in_turn(self, sentences: Sequence[int]) -> list[int]:
+        """Returns these sentences, those first that say most, from the parts of the session in turn."""
+        size = math.ceil(len(sentences) / _PARTS) or 1
+        parts = [sentences[at : at + size] for at in range(0, len(sentences), size)]
+        best = [sorted(part, key=self._worth, reverse=True) for part in reversed(parts)]
+        return [at for row in zip_longest(*best) for at in row if at is not None]
 
-    def ranked(self) -> list[Place]:
-        """Returns every sentence: what says most, the parts of the session in turn."""
-        return self._in_turn(self._places)
-
-    def _in_turn(self, places: Sequence[Place]) -> list[Place]:
-        size = math.ceil(len(places) / _PARTS) or 1
-        parts = [places[at : at + size] for at in range(0, len(places), size)]
-        best = [sorted(part, key=lambda place: -self._worth(self.sentence(place))) for part in reversed(parts)]
-        return [place for row in zip_longest(*best) for place in row if place is not None]
-
-    def _worth(self, sentence: Sentence) -> float:
-        """Returns what a sentence says for its size: the rarer a term, the more; what the view holds says nothing."""
-        new = (term for term in sentence.terms if term not in self._held.terms)
-        says = sum((_FIGURE if has_digit(term) else 1.0) / self._messages[term] for term in new)
+    def _worth(self, at: int) -> float:
+        """Returns what a sentence says for its size: the rarer a term, the more."""
+        sentence = self._said[at]
+        says = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
         return says / (len(sentence.text) / 4 + _OVERHEAD)
 
-    # --- what is bound to a sentence ----------------------------------------------------------------------------------
-
-    def _unit(self, place: Place) -> list[Place]:
-        """Returns a sentence with those that go on with it, and all that corrects one of them.
+    def _unit(self, at: int) -> list[int]:
+        """Returns a sentence, the next one of its message, and all that corrects one of them.
 
         A reply brings no reply of its own, and a chain of corrections ends: else a row of short messages, or of
         figures that are shared two by two, would bring all that follow.
         """
-        number, at = place
-        message = self.said[self._at[number]].sentences
-        before = at - 1 if len(message[at].text) <= _SHORT_SENTENCE else at
-        first = at
-        while first - 1 in message and not message[first].begins:
-            first -= 1
-        found = dict.fromkeys((number, one) for one in (first, before, at, at + 1) if one in message)
-        left, replies = [*found], set[Place]()
-        while left:
-            one = left.pop()
-            after = [] if one in replies else self._reply(one)
-            replies.update(after)
-            renewals = self._renewal(one) if len(found) < _MOST_BOUND else []
-            new = [other for other in (*after, *renewals) if other not in found]
-            found |= dict.fromkeys(new)
-            left += new
-        return [*found]
+        unit = [one for one in (at, at + 1) if one in self._messages[self._said[at].number]]
+        replies: set[int] = set()
+        for one in unit:  # which grows meanwhile
+            corrections = self._renewal(one) if len(unit) < _MOST_BOUND else []
+            if one not in replies:
+                reply = self._reply(one)
+                replies.update(reply)
+                corrections += reply
+            unit += [other for other in corrections if other not in unit]
+        return unit
 
-    def _reply(self, place: Place) -> list[Place]:
+    def _reply(self, at: int) -> list[int]:
         """Returns the user's next message if it is short."""
-        following = self._at[place[0]] + 1
-        if following == len(self.said):
-            return []
-        after = self.said[following]
-        if sum(len(told.text) for told in after.sentences.values()) > SHORT_MESSAGE:
-            return []
-        return [(after.number, at) for at in after.sentences]
+        following = self._following.get(self._said[at].number)
+        reply = [] if following is None else self._messages[following]
+        return reply if sum(len(self._said[one].text) for one in reply) <= SHORT_MESSAGE else []
 
-    def _renewal(self, place: Place) -> list[Place]:
+    def _renewal(self, at: int) -> list[int]:
         """Returns the newest later sentence with the rarest shared term."""
-        terms = [term for term in self.sentence(place).terms if self._last[term] > place]
-        rare = [term for term in terms if self._messages[term] <= _COMMON or has_digit(term)]
+        shared = [term for term in self._said[at].terms if self.last[term] > at]
+        rare = [term for term in shared if self._times[term] <= _COMMON or has_digit(term)]
         if not rare:
             return []
-        return [self._last[min(rare, key=lambda term: (self._messages[term], not has_digit(term), -len(term)))]]
-
-    def _is_held(self, place: Place) -> bool:
-        return place[0] in self._held.whole or self.sentence(place).text in self._held.sentences
-
-    def _tokens(self, place: Place) -> int:
-        sentence = self.sentence(place)
-        sentence.tokens = sentence.tokens or self._count(sentence.text) + 1
-        return sentence.tokens
+        return [self.last[min(rare, key=lambda term: (self._times[term], not has_digit(term), -len(term)))]]

@@ -13,7 +13,7 @@ from amplifier_core.models import ProviderInfo
 from context_summarize.messages.text import content_text
 from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.transcript.escaping import enclosed_in, split_numbered
-from context_summarize.transcript.rows import parse_rendered
+from context_summarize.transcript.rendered import parse_rendered
 
 _WORDS = re.compile(r"at most (\d+) words")
 _SPOKEN = "(Written by code from the transcript: no model was asked.)"

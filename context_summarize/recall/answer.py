@@ -19,7 +19,7 @@ from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
-from context_summarize.transcript.rows import RenderedRow, render_rows, without_calls
+from context_summarize.transcript.rendered import RenderedRow, render_rows, without_calls
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
 """Tokens of an answer: with less room the request counts as full."""
@@ -89,7 +89,7 @@ class ShownRow:
 
     @property
     def searched(self) -> str:
-        """What of the row is searched: nothing that this tool was asked or has answered."""
+        """The part of the row that is searched: nothing that this tool was asked or has answered."""
         return "" if any(call.name == NAME for call in self.calls) else without_calls(self.row.text, NAME)
 
 

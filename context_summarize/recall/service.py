@@ -45,7 +45,7 @@ _STOP_WORDS = frozenset(_STOP_LIST.split())
 _POSTINGS = 5_000
 """Passages looked at for one question: the rarest words come first, and common ones that do not fit are left out."""
 _PASSAGES, _ROWS = 400, 300
-"""What is weighed, and what is ranked at most."""
+"""Passages that are weighed, and rows that are ranked, at most."""
 _SHARE = 2.0
 """How much more a passage counts that holds all of the question's words."""
 _LONG_ROW = 0.4

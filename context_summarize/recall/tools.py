@@ -12,7 +12,7 @@ from amplifier_core.models import ToolResult
 from context_summarize.core.frames import NAME
 from context_summarize.errors import ContextSummarizeError, RecallError, SteeringError
 from context_summarize.recall.answer import RecallAnswer, RecallQuery
-from context_summarize.transcript.rows import counted
+from context_summarize.transcript.rendered import counted
 
 _RECALL = """\
 Reads back the original messages of this conversation that are now summarised or shortened. Use it before you guess an \
@@ -80,7 +80,7 @@ class ContextTool:
         return {**schema, "required": ["action"]}
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
-        """What was done, in one or two lines of plain text, or an error that says what to do instead."""
+        """Does it; returns one or two lines of plain text, or an error that says what to do instead."""
         try:
             return ToolResult(success=True, output=await self._do(**_wish(input)))
         except SteeringError as error:

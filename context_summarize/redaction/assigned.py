@@ -51,7 +51,7 @@ _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
 _IN_PROSE = re.compile(r"[\w.~+/=-]+")
-"""What a sentence may say that a key or a token is, if letters and digits take turns in it."""
+"""Values that a sentence may give a key or a token: letters and digits take turns in them."""
 QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 _WORD = re.compile(r"[^\W\d_]{3,}|\d{4,}")

@@ -47,7 +47,7 @@ def _rules(text: str) -> Iterator[Rule]:
 def _blank(span: Span) -> str:
     """Brackets and blanks, as a mark has them, as long as the span: all places stay where they are."""
     length = span.end - span.first
-    return f"[{' ' * (length - 2)}]"[-length:]
+    return "[" + " " * (length - 2) + "]" if length > 1 else "]"
 
 
 def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
@@ -136,8 +136,6 @@ def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> 
     redact = build_redactor(setting or True)
     return redact(told) if redact else told
 
-
-# --- a text as it is meant --------------------------------------------------------------------------------------------
 
 _ESCAPED = re.compile(r"\\(?<!\\\\)\\*+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|033|[nrtbfe\"'`/])")
 """JSON within JSON within JSON has more and more backslashes before one sign."""

@@ -53,7 +53,7 @@ JOINTS = {
     name: _AFTER % (_any(words["between"]), _any(words["joints"]), _OPENING if name in CJK else "(?!)")
     for name, words in _LANGUAGES.items()
 }
-"""What joins a word of each language to its value: a sign, whose pattern is to be filled in, or `is`."""
+"""The link between a word of each language and its value: a sign, whose pattern is to be filled in, or `is`."""
 _FOLLOWING = _of_all("following", cjk=False)
 _ORDINARY_CJK = _of_all("ordinary", cjk=True)
 ORDINARY = re.compile(

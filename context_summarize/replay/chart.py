@@ -114,7 +114,7 @@ def _text(x: float, y: float, words: str, **attributes: str) -> Element:
 
 
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""What no document may hold: control characters and lone surrogates."""
+"""Characters that no document may hold: control characters and lone surrogates."""
 
 
 def element(tag: str, *children: Element | str, **attributes: str) -> Element:

@@ -23,12 +23,12 @@ class Entries:
     def __init__(self) -> None:
         self._rows: list[JsonRow] = []
         self._left_out: dict[str, list[Any]] = {}
-        """What was seen → how often, and where first."""
+        """Kind of entry → how often it was seen, and where first."""
         self._answer: tuple[str, JsonRow] | None = None
         """Id and row of an answer that may go on: Claude Code writes a line for each block, with results between."""
         self._typed: list[Any] = []
         self._shown: list[JsonRow] = []
-        """What the user typed while the agent worked: what waits, and what the agent sees behind the next results."""
+        """Text that the user typed while the agent worked: still waiting, and seen behind the next results."""
 
     def rows(self) -> list[JsonRow]:
         """Returns the rows of all entries, each of them checked."""

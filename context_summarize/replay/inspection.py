@@ -1,4 +1,4 @@
-"""What a recording holds, without playing it: rows, tokens, broken pairs, tools, the largest messages."""
+"""The contents of a recording, without playing it: rows, tokens, broken pairs, tools, the largest messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 5
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a recording holds. Sizes are in tokens."""
+    """The contents of a recording. Sizes are in tokens."""
 
     rows: int
     messages: int

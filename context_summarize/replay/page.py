@@ -19,7 +19,7 @@ from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
-from context_summarize.transcript.rows import RenderedRow, counted
+from context_summarize.transcript.rendered import RenderedRow, counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _COMPACTIONS = 300

@@ -84,7 +84,7 @@ async def replay(
 
 
 _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason")
-"""What a compaction's events tell of it, under the same names."""
+"""Figures of a compaction's events, under the same names."""
 
 
 class _Session:

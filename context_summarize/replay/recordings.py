@@ -28,10 +28,10 @@ class Recording:
     """A recorded session."""
 
     name: str
-    """What outputs call it, such as the name of its file."""
+    """Its name in outputs, such as that of its file."""
     rows: list[JsonRow]
     left_out: str = ""
-    """What gave no row: each kind with its number and its first place; "" where there is none."""
+    """Entries that gave no row: each kind with its number and its first place; "" where there is none."""
 
 
 def open_recording(given: str) -> Recording:

@@ -10,7 +10,7 @@ from typing import Any
 from context_summarize.messages.reading import analyse, block_type
 from context_summarize.messages.rows import CALL_BLOCKS, JsonRow, compact_json
 from context_summarize.messages.text import content_text
-from context_summarize.transcript.rows import call_line, counted
+from context_summarize.transcript.rendered import call_line, counted
 
 _FIGURES = (
     "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
@@ -39,7 +39,7 @@ class Compaction:
     reason: str
     """`threshold` or `must_fit`, as its event says."""
     made_rows: tuple[JsonRow, ...] = ()
-    """What the module shows in place of older messages from this request on, in the order of the request."""
+    """The rows that replace older messages from this request on, in the order of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Check:
 
     name: str
     unit: str
-    """What `checked` and `broken` count."""
+    """The unit of `checked` and `broken`."""
     meaning: str
     """The promise as a sentence."""
     checked: int = 0
@@ -93,7 +93,7 @@ class ReplayResult:
     redact: bool | tuple[str, ...] = True
     """The setting of that name: what a page removes from its texts."""
     rows: list[JsonRow] = field(default_factory=list)
-    """What was fed."""
+    """The size of the recording."""
     numbers: list[int | None] = field(default_factory=list)
     """The message number of each of these rows; None for a row without one."""
     history_tokens: int = 0
@@ -137,7 +137,7 @@ class ReplayResult:
 
     @property
     def problem(self) -> str | None:
-        """What went wrong, as a reader of the figures should know first; None if nothing did."""
+        """Returns the problem that a reader of the figures should know first; None without one."""
         if self.failed is not None:
             return f"FAILED: {self.failed.name}: {self.failed.first}"
         if self.no_summary_made:
@@ -148,7 +148,7 @@ class ReplayResult:
         return None
 
     def as_data(self) -> dict[str, Any]:
-        """What `--json` prints: every figure, compaction and check, but no row."""
+        """Returns the output of `--json`: every figure, compaction and check, but no row."""
         data = {name: getattr(self, name) for name in _FIGURES.split()}
         data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
         made = [asdict(line) for line in self.compactions]
@@ -158,7 +158,7 @@ class ReplayResult:
 
 
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
-    """What a replay took, as (what, figure, remark)."""
+    """Returns the costs of a replay, as (what, figure, remark)."""
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
@@ -188,7 +188,7 @@ def named(numbers: Sequence[int | None], row: int) -> str:
 
 
 def row_text(row: JsonRow) -> str:
-    """What a row says, whole: its text and results, then a line for each call. Thinking is left out."""
+    """Returns the words of a row, whole: its text and results, then a line for each call. Thinking is left out."""
     calls = analyse(row).calls
     content = row.get("content")
     if calls and isinstance(content, list | tuple):

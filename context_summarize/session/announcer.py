@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
+from context_summarize.core.render import Rendering
 from context_summarize.core.view import View
-from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
-from context_summarize.transcript.rows import counted
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.transcript.rendered import counted
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ _LONG_WAIT = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a compaction has changed, or an undo, beside the sizes of the request."""
+    """The changes by a compaction, or an undo, beside the sizes of the request."""
 
     plan: Plan | None = None
     """None for an undo."""
@@ -36,7 +37,7 @@ class Change:
     shortened: int = 0
     """Rows that the view shows shortened, and did not before."""
     values: Kept = field(default_factory=Kept)
-    """What the view holds of the exact values of the rows that are summarised anew."""
+    """Exact values of the rows that are summarised anew: how many the view holds."""
     waited: float = 0.0
     """Seconds."""
 
@@ -50,7 +51,7 @@ class Announcer:
 
     def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
         self._outbox, self._to_user = outbox, to_user
-        self._is_open = False
+        self._is_open = self._is_over = False
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
         """Says that a compaction is being made, unless that is known; `rows`: of the history."""
@@ -115,6 +116,22 @@ class Announcer:
             failed = counted(change.new_fallbacks, "summary", "summaries")
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
             self._outbox.tell(text, "warning")
+
+    def fits(self, view: Rendering, limits: RequestLimits, used: int) -> None:
+        """Warns, once, of requests that do not fit, of `used` tokens, until one fits."""
+        is_over = used > limits.budget
+        if is_over and not self._is_over:
+            largest = view.largest(limits.own.system_tokens)
+            named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
+            logger.warning(
+                "the request does not fit: at its smallest it holds %d tokens, with a budget of %d; use a larger "
+                "window or smaller messages; the largest: %s",
+                used,
+                limits.budget,
+                named,
+            )
+            self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": limits.budget, "largest": largest})
+        self._is_over = is_over
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

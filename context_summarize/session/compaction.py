@@ -48,7 +48,7 @@ class Compactions:
         chat, services = seen.chat, self._current.services
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
-        target = await self._current.host.providers.summariser()
+        target = await self._current.host.mounts.summariser()
         began = services.clock()
         if tried.until is None:
             tried.until = math.inf if plan.reason == "manual" else began + services.config.wait_seconds
@@ -106,7 +106,7 @@ class Compactions:
         known = [(node, text) for node in below if (text := self._tasks.known(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
         earlier = {node.place: (node, text) for node, text in known if not text.fallback}
-        jobs = self._current.host.providers.operations()
+        jobs = self._current.host.mounts.operations()
 
         def noted() -> tuple[View, Kept]:
             written = chat.notes.write(bare, [*earlier.values()], plan.notes_room, jobs)

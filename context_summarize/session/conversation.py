@@ -36,7 +36,7 @@ class Conversation:
 
     log: Log
     notes: NotesLog
-    """What code has read of its summarised part."""
+    """Readings of its summarised part."""
     view: View = field(default_factory=View)
     segments: Segments | None = None
     """None before the first request whose budget is known."""

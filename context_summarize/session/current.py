@@ -21,10 +21,11 @@ from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcer import Announcer
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import Host, RequestLimits
+from context_summarize.session.host import Host
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
-from context_summarize.session.serving import Retention, Server
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.session.retention import Retention
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
@@ -68,7 +69,7 @@ class Current:
         self.summarizer = Summarizer(services)
         self.tasks = tasks = SummaryRegistry(services, self.summarizer, host.is_cancelled)
         self.announcer = Announcer(services.outbox, to_user=config.announce and not host.is_child)
-        self.server = Server(services.outbox, host.meter, services.count)
+        self.retention = Retention(services.count)
         self.records = Records(services, tasks, host.session_id)
         self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: next_plan(self.plan_input(chat, limits)))
         self._redact = build_redactor(config.redact)
@@ -82,7 +83,7 @@ class Current:
     def fresh(self) -> Conversation:
         """Returns a conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
-        recall = self.host.providers.offers_recall()
+        recall = self.host.mounts.offers_recall()
         log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
         return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
@@ -92,7 +93,7 @@ class Current:
         self.prefetch.stop()
         self.announcer.withdraw(0, len(self.chat.log), 0.0)
         self.tasks.begin_anew()
-        self.server.retention = Retention(self.services.count)
+        self.retention = Retention(self.services.count)
         self.chat, self.answered = chat, None
 
     async def steer(self, chat: Conversation) -> None:
@@ -150,7 +151,7 @@ class Current:
         if not len(self.chat.log) and not system.text:
             return 0
         chat = await self.resumed(hides_system=system.text is not None)
-        return self.host.meter.correct(chat.rendering().tokens + system.tokens + self.server.retention.tokens)
+        return self.host.meter.correct(chat.rendering().tokens + system.tokens + self.retention.tokens)
 
     def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
         """Takes in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
@@ -160,7 +161,7 @@ class Current:
         is_good, name = not by_loop and response.get("status", "ok") == "ok", response.get("provider")
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
-        if isinstance(name, str) and self.host.providers.is_another(name):
+        if isinstance(name, str) and self.host.mounts.is_another(name):
             return
         self.host.refusals.heard(response, by_loop=by_loop)
         if is_good and isinstance(usage := response.get("usage"), dict):

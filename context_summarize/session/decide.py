@@ -14,14 +14,14 @@ from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
 from context_summarize.core.render import Rendering
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
+from context_summarize.session.request_limits import RequestLimits
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
 Decision = tuple[Step, Plan | None]
-"""What is done next, and the plan that it is about; None where nothing was planned."""
+"""The next step, and its plan; None where nothing was planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Look:
 
 @dataclass(slots=True)
 class Tried:
-    """What a request has tried so far."""
+    """The attempts of a request so far."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the host gives it up: then it waits no more."""
@@ -64,7 +64,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What a decision is made from, beside its plans. Tokens are those of the whole request, as the provider counts."""
+    """The facts of a decision, beside its plans. Tokens are those of the whole request, as the provider counts."""
 
     used: int
     budget: int
@@ -104,7 +104,7 @@ class Case:
 
 
 def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
-    """What a request does next; `make` plans a compaction of what is known now.
+    """Returns the next step of a request; `make` plans a compaction of what is known now.
 
     A request goes on as it is where no compaction is due, or none is worth making. A compaction whose texts are all
     there is made. Where some are missing:

@@ -17,8 +17,8 @@ from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, l
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.incoming import Incoming
-from context_summarize.session.limits import RequestOptions, retained_texts
 from context_summarize.session.request import Requests
+from context_summarize.session.request_limits import RequestOptions, retained_texts
 from context_summarize.session.steering import Preview, Steering
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
@@ -187,7 +187,7 @@ class SummarizingContextManager:
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
-        """What `compact()` would do now, without making it or asking anybody."""
+        """Returns what `compact()` would do now, without making it or asking anybody."""
         await self._incoming.ready()
         return await self._steering.preview()
 
@@ -232,7 +232,7 @@ class SummarizingContextManager:
         return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
-        """What the summaries of this session have taken so far."""
+        """Returns calls, tokens, dollars and seconds that the summaries of this session have taken so far."""
         tokens, chat, served = await self.get_token_count(), self.conversation, self._host.served
         shown = chat.view.shown
         return replace(
@@ -281,7 +281,7 @@ class SummarizingContextManager:
 
     async def prepare(self) -> None:
         """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""
-        self._host.providers.check()
+        self._host.mounts.check()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 

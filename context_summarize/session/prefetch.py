@@ -10,9 +10,9 @@ from context_summarize.core.nodes import to_make
 from context_summarize.core.plan import Plan
 from context_summarize.events import Outbox
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.summaries.jobs import Target
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.request import Target
 
 PlanNext = Callable[[Conversation, RequestLimits], Plan]
 
@@ -29,7 +29,7 @@ class Prefetch:
         self._outbox = outbox
         self._plan_next = plan_next
         self._seen: tuple[object, ...] | None = None
-        """What the last look saw: with nothing new there is nothing new to start."""
+        """The state at the last look: with nothing new there is nothing new to start."""
         self._started: set[str] = set()
         """Keys that were started for the next compaction: what fails is not asked for again before it."""
         self._task: asyncio.Task[None] | None = None

@@ -40,7 +40,7 @@ class Records:
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
+        """The beginning of a record's hash: summaries of other prompts or settings are not adopted."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
 
     async def write(self, chat: Conversation, *, is_new: bool = True) -> None:
@@ -82,7 +82,7 @@ class Records:
             await asyncio.wait([self._writing], timeout=0.5)
 
     async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered, bool]:
-        """What a conversation goes on from, None without a compaction; where the user has put it; whether that is new.
+        """Returns the record to go on from, None without a compaction; where the user has put it; whether that is new.
 
         A history that goes on from the rows which this session had, shows the same view. Another one takes up the
         farthest record that it begins with.
@@ -117,7 +117,7 @@ class Records:
         return await in_thread(log.characters_from(0), log.running_hashes, self._seed, groups)
 
     async def _farthest(self, chat: Conversation, hashes: list[str], undone: Container[str]) -> Recorded | None:
-        """What the farthest record of these hashes keeps, those that are undone aside."""
+        """Returns the farthest record of these hashes, those that are undone aside."""
         for end in range(len(hashes), 0, -_AT_ONCE):
             some = hashes[max(0, end - _AT_ONCE) : end][::-1]
             records = await self._store.get_records(some)

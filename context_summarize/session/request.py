@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
-from context_summarize.core.render import shorten_ahead, to_shorten
-from context_summarize.messages.rows import JsonRow
+from context_summarize.core.render import Rendering, shorten_ahead, to_shorten
+from context_summarize.messages.rows import JsonRow, copy_json
+from context_summarize.messages.view_rows import continues
 from context_summarize.session.compaction import Compactions
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Case, Look, Tried, decide_for
-from context_summarize.session.limits import RequestLimits, RequestOptions
+from context_summarize.session.request_limits import RequestLimits, RequestOptions
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
@@ -51,12 +52,27 @@ class Requests:
         if self._last[1:] != served:
             self._services.totals.requests += 1
         self._last = (self._services.clock(), *served)
-        rows = self._current.server.rows(seen.rendering, seen.limits)
+        rows = self._served(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before others that flush it are started
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
-            target = await self._host.providers.summariser()
+            target = await self._host.mounts.summariser()
             if target is not None:
                 self._current.prefetch.look(seen.chat, seen.limits, target)
+        return rows
+
+    def _served(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
+        """Returns copies of the view's rows, with reminders that the host wants whole and the prompt's status block."""
+        size, retention = view.tokens, self._current.retention
+        self._current.announcer.fits(view, limits, limits.used(size))
+        rows = view.rows(limits.system_prompt)
+        apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
+        sent = size + apart + retention.tokens
+        self._host.meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
+        if limits.status is not None:
+            rows.insert(len(rows) - len(view.open), limits.status)
+        if retention.tokens:
+            at = len(view.head) + bool(limits.system_prompt)
+            rows[at:at] = map(copy_json, retention.held)
         return rows
 
     async def compact(self, focus: str | None) -> int:
@@ -76,7 +92,7 @@ class Requests:
 
     async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
         """See the conversation as it is now, beside what is retained; index it where a compaction may be due."""
-        retention = self._current.server.retention
+        retention = self._current.retention
         while True:
             chat = await self._current.resumed(hides_system=given.system_prompt is not None)
             if wanted.retained or retention.tokens:
@@ -101,12 +117,12 @@ class Requests:
                 return Look(chat, limits, rendering, used, due, may_prefetch, is_near)
 
     def case(self, seen: Look, wanted: RequestOptions, tried: Tried) -> Case:
-        """What a decision is made from."""
+        """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         at, history, rows = self._last
         # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
         has_grown = history is chat.log and len(history) > rows
-        has_provider = self._host.providers.seen(None) is not None
+        has_provider = self._host.mounts.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
         most = 2 if seen.used > limits.budget and not is_manual else 1
@@ -125,7 +141,7 @@ class Requests:
         )
 
     def _request(self, seen: Look, late_at: int | None = None) -> tuple[object, ...]:
-        """What tells one request from the next. A correction of the measuring is not in it.
+        """Returns what distinguishes a request from the next one. A correction of the measuring is not in it.
 
         Args:
             late_at: the registry's version, if summaries were late: with those that come, the request is another one.
@@ -167,14 +183,15 @@ class Requests:
                     begun = None
                     await self._go_on(after, seen, wanted, tried)
         finally:  # whatever ends it, its waiting is counted
-            self._under_way -= is_due
+            if is_due:
+                self._under_way -= 1
             if tried.waited:
                 self._services.totals.waited(tried.waited)
 
     async def _go_on(self, chat: Conversation, seen: Look, wanted: RequestOptions, tried: Tried) -> None:
         """Goes on with a compaction that has been made: it answers the request, unless there may be another."""
         # Reminders that it has summarised come back whole, and take room.
-        if self._current.server.retention.update(chat, wanted.retained) and not wanted.is_manual:
+        if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None
         else:
             tried.made += 1

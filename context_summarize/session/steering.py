@@ -15,8 +15,8 @@ from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Tried, decide_for
-from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
+from context_summarize.session.request_limits import RequestLimits
 
 _MOST_LOOKS = 8
 """Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""
@@ -26,7 +26,7 @@ _MOST_PINNED = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What `compact()` would do now. Tokens as the provider counts; estimated for summaries that are not known yet."""
+    """The effect that `compact()` would have now. Tokens as the provider counts; estimated for unknown summaries."""
 
     reason: Reason | None
     """Why the next request would make a compaction by itself: `threshold` or `must_fit`; None = it would not."""
@@ -46,7 +46,7 @@ class Preview:
 
 
 class Steering:
-    """What hosts and users ask for between requests."""
+    """Serves hosts and users between requests."""
 
     def __init__(self, current: Current, requests: Requests) -> None:
         self._current = current

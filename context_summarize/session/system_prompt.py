@@ -22,7 +22,7 @@ _BLOCK = re.compile(
 
 
 class SystemPrompt:
-    """What the host's factory gave last; while there is one, stored system rows are hidden, hook rows aside.
+    """The last prompt of the host's factory; while there is one, stored system rows are hidden, hook rows aside.
 
     Hooks read the factory, wrap it so that the prompt has a reminder block of theirs, and set it again. A block that
     changes would make the provider's prompt cache worthless from there on. So reminder blocks are served at the end of

@@ -80,7 +80,7 @@ async def request_budget(
 
 @dataclass(slots=True)
 class _Known:
-    """What one provider has said of its window."""
+    """The last answer of a provider about its window."""
 
     provider: Any
     window: Window | None = None
@@ -173,8 +173,6 @@ class Windows:
         return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
 
-# --- refused requests ------------------------------------------------------------------------------------------------
-
 _SMALLER = 0.9
 """Share of a refused request that the next one may take."""
 _ACCEPTED = 10
@@ -187,7 +185,7 @@ _LIMIT = re.compile(
 
 @dataclass(slots=True)
 class _Refused:
-    """What a provider has refused for its length."""
+    """The bound that a provider's refusals set."""
 
     most: int
     """Tokens of ours that the next requests may take."""

@@ -38,7 +38,7 @@ class LayeredStore:
         self._is_told = False
         """True from the warning until an entry is written again: a file may be readable and its disk full."""
         self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
-        """What still has to be written, the oldest first. It is small beside the history, which is in memory too."""
+        """Entries that are not written yet, the oldest first. They are few beside the history, which is in memory."""
         self._writer: asyncio.Task[None] | None = None
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:

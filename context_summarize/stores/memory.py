@@ -1,4 +1,4 @@
-"""What every store of summaries does; the simplest one, in memory; and what those share that keep entries as text."""
+"""The protocol of stores of summaries; the simplest one, in memory; and a base for those that keep entries as text."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class SharedStore(TextStore):
         self.name = shown(address)
         scheme, _, rest = address.partition("://")
         login, _, _ = rest.rpartition("@")
-        if scheme.lower() not in _SCHEMES or {*"/?#"} & {*login}:
+        if scheme.lower() not in _SCHEMES or any(sign in login for sign in "/?#"):
             raise ConfigError(
                 f"cache: {scheme}://… is not the address of a store; begin it with one of {'://, '.join(_SCHEMES)}://, "
                 "and write /, ? and # in user and password as %2F, %3F and %23"

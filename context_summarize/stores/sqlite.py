@@ -47,7 +47,7 @@ _CREATING = threading.Lock()  # closing a new file lets go of the locks that oth
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What a file holds; zeros and None where there is none."""
+    """The contents of a file; zeros and None where there is none."""
 
     path: Path
     bytes: int
@@ -87,7 +87,7 @@ class SqliteStore(TextStore):
         self._inode = 0
 
     async def stats(self) -> StoreStats:
-        """What the file holds."""
+        """Returns the contents of the file."""
         rows = await self._run(lambda: self._rows("SELECT count(*), min(written), max(written) FROM entries"))
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
@@ -114,8 +114,6 @@ class SqliteStore(TextStore):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
             remedy = _REMEDIES.get(code, "check that file, folder and disk can be written, or name another in `cache`")
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
-
-    # --- on the store's thread --------------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         """Returns the rows of a query; none where there is no file: reading does not create it."""

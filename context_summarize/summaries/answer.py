@@ -14,7 +14,7 @@ from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS
 from context_summarize.redaction import Redact
-from context_summarize.summaries.request import Job
+from context_summarize.summaries.jobs import Job
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import without_surrogates
 
@@ -83,8 +83,6 @@ def _dollars(told: Any) -> Decimal | None:
     except (ArithmeticError, ValueError):
         return None
 
-
-# --- its form ---------------------------------------------------------------------------------------------------------
 
 _TOLD = {
     **dict.fromkeys(("refusal", "content_filter", "safety", "blocked"), "refusal"),

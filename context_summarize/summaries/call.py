@@ -26,7 +26,7 @@ from context_summarize.summaries.failures import (
     unavailable,
     wait_seconds,
 )
-from context_summarize.summaries.request import (
+from context_summarize.summaries.jobs import (
     PURPOSE,
     Job,
     Target,

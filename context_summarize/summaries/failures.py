@@ -115,8 +115,6 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
     )
 
 
-# --- what stops calls -------------------------------------------------------------------------------------------------
-
 LOSSES, PER_CALL = 300, 10
 """A lost call costs ten, and each request that is served adds one: at most 60 calls are lost in any 300 requests."""
 

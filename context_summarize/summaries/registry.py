@@ -16,7 +16,7 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.request import Target, make_fallback, make_job
+from context_summarize.summaries.jobs import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
 
 logger = logging.getLogger(__name__)
@@ -63,8 +63,6 @@ class SummaryRegistry:
         self.version = 0
         """How many tasks have ended: at the same version nothing new has come."""
 
-    # --- what is known ----------------------------------------------------------------------------------------------
-
     def known(self, node: Node) -> Summary | None:
         """Returns the summary of a node, or the fallback in its place; None without either."""
         return self._texts.get(node.key) or self._fallbacks.get(node.key)
@@ -79,8 +77,6 @@ class SummaryRegistry:
     def is_from_store(self, key: str) -> bool:
         """Returns True for a summary that took no call of this session."""
         return key in self._stored
-
-    # --- making -----------------------------------------------------------------------------------------------------
 
     def start(self, node: Node, log: Log, target: Target | None) -> None:
         """Has a summary made, and its row, unless it is known or under way."""
@@ -141,8 +137,6 @@ class SummaryRegistry:
         self._texts[node.key], self._is_told = summary, False
         await self._services.store.put(summary)
 
-    # --- waiting ----------------------------------------------------------------------------------------------------
-
     async def get(
         self,
         nodes: Sequence[Node],
@@ -201,8 +195,6 @@ class SummaryRegistry:
         self.stop.set()
         self.stop = asyncio.Event()
 
-    # --- fallbacks --------------------------------------------------------------------------------------------------
-
     async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
         """Returns the rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
         await self.look_up(nodes)
@@ -223,8 +215,6 @@ class SummaryRegistry:
             made = await in_thread(size, make_fallback, node, log, below, self._services.count)
             self._fallbacks[node.key] = made
         return self._fallbacks[node.key]
-
-    # --- the life of a session --------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""

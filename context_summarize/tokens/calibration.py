@@ -83,7 +83,7 @@ class Meter:
             self._ratio, self._constant = min(max(sum(actuals) / max(sum(estimates), 1), 0.7), 1.6), 0.0
 
     def correct(self, estimate: int) -> int:
-        """What the provider will most likely count for that estimate (tokens)."""
+        """Returns the tokens that the provider will most likely count for that estimate."""
         return round(self._ratio * estimate + self._constant)
 
     def own(self, tokens: int) -> int:

@@ -1,1 +1,1 @@
-"""What a summariser reads and a frame encloses: row headers, fences, escaping, forged lines."""
+"""The text that a summariser reads and a frame encloses: row headers, fences, escaping, forged lines."""

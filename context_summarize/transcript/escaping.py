@@ -107,8 +107,6 @@ def split_numbered(text: str) -> list[str] | None:
     return [part.strip() for part in _HEADING.split(text) if part.strip()]
 
 
-# --- what a frame encloses --------------------------------------------------------------------------------------------
-
 Frame = Callable[..., str]
 """Fills `frame.md`: called with text, first, last, count, level and recall, all strings."""
 

@@ -39,38 +39,26 @@ async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]
     } - {"breaker_open"}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (GOOD, ENGLISH),
-        (CHINESE_SUMMARY, CHINESE),
-        (CHINESE_SUMMARY, ENGLISH),
-        ("Your request: fix the login bug in auth.py. I changed the check, and 42 tests passed.", ENGLISH),
-        ("Error handling was added to src/parse.py, and the tests of it passed.", ENGLISH),
-        ("Here are the ids: AB100X, AB200X, AB300X, AB400X, AB500X, AB600X, AB700X, AB800X, AB900X.", ENGLISH),
-        ("I cannot say more of it. " + " ".join(f"Test {at} of src/parse.py passed." for at in range(15)), ENGLISH),
-        ("\n".join(f"- module_{at}.py\n  Status: passed\n  Owner: the team" for at in range(12)), ENGLISH),
-        ("Goal: move it.\nState: moved.\n#3 user\n## Summary 1 of 2", ENGLISH),
-        (f"Goal: a repair. {'Please fix the login bug in auth.py. ' * 8}".strip(), ENGLISH),
-    ],
-    ids=[
-        "plain",
-        "Chinese",
-        "another language than its source",
-        "speaks to the user",
-        "opens like an error",
-        "a list of ids",
-        "long, opens like an excuse",
-        "like lines",
-        "quotes our headings",
-        "quotes what was said again and again",
-    ],
-)
-async def test_an_answer_is_a_summary_whatever_it_says(text: str, said: str) -> None:
+SUMMARIES = {
+    "plain": GOOD,
+    "Chinese": CHINESE_SUMMARY,
+    "another language than its source": CHINESE_SUMMARY,
+    "speaks to the user": "Your request: fix the login bug in auth.py. I changed the check, and 42 tests passed.",
+    "opens like an error": "Error handling was added to src/parse.py, and the tests of it passed.",
+    "a list of ids": "Here are the ids: AB100X, AB200X, AB300X, AB400X, AB500X, AB600X, AB700X, AB800X, AB900X.",
+    "long, opens like an excuse": "I cannot say. " + " ".join(f"Test {at} of src/parse.py passed." for at in range(15)),
+    "like lines": "\n".join(f"- module_{at}.py\n  Status: passed\n  Owner: the team" for at in range(12)),
+    "quotes our headings": "Goal: move it.\nState: moved.\n#3 user\n## Summary 1 of 2",
+    "quotes what was said again and again": f"Goal: a repair. {'Please fix the login bug in auth.py. ' * 8}".strip(),
+}
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+async def test_an_answer_is_a_summary_whatever_it_says(name: str) -> None:
     """Its words are not judged: good summaries paraphrase, in every language."""
-    stored, refused = await judged(text, said)
+    stored, refused = await judged(SUMMARIES[name], CHINESE if name == "Chinese" else ENGLISH)
     assert refused == set()
-    assert set(stored) == {text}
+    assert set(stored) == {SUMMARIES[name]}
 
 
 async def test_an_answer_that_ends_in_a_loop_stands_up_to_it() -> None:

@@ -13,7 +13,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import assistant, call, feed, result, tool_session, user
 from tests.support.views import untimed
 
 pytestmark = pytest.mark.usefixtures("no_hang")
@@ -159,6 +159,11 @@ KEPT: dict[str, Callable[[], Rows]] = {
         call_block("c", {1: {2: 3}, None: None, "1": 4}), result("c", {7: 8, "7": 9}),
         {"role": "user", "content": "x", "metadata": {1: 2, "1": 3}},
     ],
+    "texts of data that Python does not write": lambda: [
+        row
+        for text in (f"{{'key': 0x{'f' * 3_600}}}", f"{{'id': 1{'0' * 4_000}}}", "[" * 3_000, "{'a': 1e999, {}: []}")
+        for row in (call("c"), result("c", text))
+    ],
     "large numbers": lambda: [call("c", n=10**4_000), result("c", {"n": -(10**4_000), "f": 1e308})],
     "marks that are none": lambda: [
         {"role": "user", "content": "x", "metadata": value, "critical": value, "ephemeral": value}
@@ -211,8 +216,7 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
     whole = [user("begin"), *rows, *tool_session(3)]
     before = text_of(whole)
     if how == "added":
-        for row in whole:
-            await made.add_message(row)
+        await feed(made, whole)
     else:
         await made.set_messages(whole)
     for budget in (50_000, 3_000, 400):
@@ -232,10 +236,11 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
 
 
 @pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in KEPT.items()])
-async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows: Callable[[], Rows]) -> None:
+async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows: Callable[[], Rows], caplog: Any) -> None:
     """Summaries, pairs, the host's shape and the history: with a provider, and with fallback summaries alone."""
     await taken(rows(), "added", ScriptedProvider(then=answer))
     await taken(rows(), "set", None)
+    assert [line for line in caplog.messages if "notes" in line or "cannot be" in line] == []
 
 
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)

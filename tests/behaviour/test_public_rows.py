@@ -10,8 +10,8 @@ from context_summarize.errors import RecallError
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
-from tests.support.rows import call, result, tool_session, user
-from tests.support.session import summarise
+from tests.support.gated import answer
+from tests.support.rows import call, feed, result, tool_session, user
 from tests.support.views import untimed
 
 ORIGINAL, SECRET = "SCREEN_ORIGINAL_77", "SCREEN_ONLY_88"
@@ -28,9 +28,8 @@ async def test_what_is_for_the_screen_alone_reaches_no_request_summary_note_or_r
     hidden = [user(SECRET), {"role": "system", "content": SECRET}, call("s", text=SECRET), result("s", SECRET)]
     kept = {**user("Deploy to Oslo."), "metadata": {**COPY, "amplifier_public_reference_only": "yes", "legacy": 1}}
     rows = [*map(only_on_screen, hidden), kept, call("c"), only_on_screen(result("c", SECRET)), *tool_session(40)]
-    made, provider = SummarizingContextManager(recall_tool=True, keep_recent=4), ScriptedProvider(then=summarise)
-    for row in rows:
-        await made.add_message(row)
+    made, provider = SummarizingContextManager(recall_tool=True, keep_recent=4), ScriptedProvider(then=answer)
+    await feed(made, rows)
     views = [await made.get_messages_for_request(100_000, provider)]
     assert next(row["metadata"] for row in views[0] if row["content"] == "Deploy to Oslo.") == {"legacy": 1}
     await made.compact()
@@ -60,8 +59,9 @@ async def test_every_row_of_a_view_has_metadata() -> None:
 
     made = SummarizingContextManager(keep_recent=4)
     await made.set_system_prompt_factory(prompt)
-    for row in [call("lost"), *tool_session(30), {**user("Wait."), "metadata": [1]}, {**user("Go."), "metadata": None}]:
-        await made.add_message(row)
+    await feed(
+        made, [call("lost"), *tool_session(30), {**user("Wait."), "metadata": [1]}, {**user("Go."), "metadata": None}]
+    )
     await made.compact()
     await made.add_message({"role": "tool", "tool_call_id": "h", "content": "x", "ephemeral": True})
     view = await made.get_messages_for_request(100_000)

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pytest
@@ -16,26 +15,17 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import SummarizingContextManager
 from context_summarize.events import Outbox
 from context_summarize.session.compaction import Compactions
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
-from tests.support.gated import Gated, answer, questions
-from tests.support.recorder import Recorder
-from tests.support.rows import tool_session, user
+from tests.support.gated import Gated, answer, questions, settle
+from tests.support.recorder import Recorder, SlowHooks
+from tests.support.rows import feed, tool_session, user
 from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size, untimed
 from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 Rows = list[JsonRow]
-
-
-class SlowHooks(Recorder):
-    """Hooks that take a while before and after they have heard."""
-
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        await asyncio.sleep(0)
-        await super().emit(name, data)
-        await asyncio.sleep(0)
 
 
 def slowly(name: str) -> Callable[..., Any]:
@@ -74,12 +64,6 @@ async def prompt() -> str:
 def ours() -> list[str]:
     """Names of the tasks beside the test's own."""
     return [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-
-
-async def settle() -> None:
-    """Let what is ready run."""
-    for _ in range(100):
-        await asyncio.sleep(0)
 
 
 @pytest_asyncio.fixture(autouse=True)
@@ -220,37 +204,6 @@ class TestCancelledAtEveryAwait:
         assert cancelled > 1
         assert not task.cancelled(), "the request never came to its end"
 
-    @pytest.mark.parametrize("what", ["compact", "get_token_count", "add_message", "set_messages", "clear"])
-    async def test_the_other_methods_too(self, what: str) -> None:
-        """The history is as it was or has the change; the next view is the one that history has."""
-        setup = SETUPS["all of them"]
-        row = user("one more " * 20)
-        for steps in turns():
-            session = await setup.session()
-            made = session.manager
-            works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                "compact": made.compact,
-                "get_token_count": made.get_token_count,
-                "add_message": partial(made.add_message, row),
-                "set_messages": partial(made.set_messages, session.rows[:-4]),
-                "clear": made.clear,
-            }
-            task = await cancelled_after(works[what](), steps)
-            after = {"add_message": [*session.rows, row], "set_messages": session.rows[:-4], "clear": []}
-            rows = untimed(await made.get_messages())
-            assert rows in (session.rows, after.get(what, session.rows))
-            view = await session.request()
-            assert broken_pairs(view) == []
-            assert size(view) <= session.budget
-            assert await session.request() == view
-            assert len(set(questions(session.provider))) == session.provider.calls
-            pre, post, _ = session.events()
-            assert pre == post
-            await made.close()
-            if not task.cancelled():
-                break
-        assert not task.cancelled()
-
 
 async def waiting(setup: Setup | None = None) -> tuple[Session, Gated, asyncio.Task[Rows]]:
     """A session whose request waits for summaries."""
@@ -296,8 +249,7 @@ class TestWhileSummariesAreUnderWay:
         provider.go.set()
         await made.get_messages_for_request(2_000, provider)
         provider.go.clear()
-        for row in tool_session(12, start=100):
-            await made.add_message(row)
+        await feed(made, tool_session(12, start=100))
         provider.asked.clear()
         compacting = asyncio.create_task(made.compact())
         await provider.asked.wait()
@@ -380,8 +332,7 @@ class TestNoWaiting:
         await settle()
         assert await session.request() == view, "nothing has come: the view stays"
         asked = questions(provider)
-        for row in tool_session(4, start=30):
-            await session.manager.add_message(row)
+        await feed(session.manager, tool_session(4, start=30))
         await session.request()
         await settle()
         await session.manager.add_message(user("And now? " * 40))

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallAnswer, RecallQuery
-from tests.support.rows import tool_session, user
-
-FACT = user("By the way, the deployment deadline of the tracker is March 15.")
-
-
-def session() -> SummarizingContextManager:
-    return SummarizingContextManager(max_tokens=8_000, recall_tool=True)
+from tests.support.rows import feed, tool_session, user
 
 
 async def ask(context: SummarizingContextManager, words: str) -> RecallAnswer:
@@ -18,9 +12,8 @@ async def ask(context: SummarizingContextManager, words: str) -> RecallAnswer:
 
 
 async def test_edits_and_a_cleared_history_are_followed():
-    context = session()
-    for row in [FACT, *tool_session(5)]:
-        await context.add_message(row)
+    fact = user("By the way, the deployment deadline of the tracker is March 15.")
+    context = await feed(SummarizingContextManager(max_tokens=8_000, recall_tool=True), [fact, *tool_session(5)])
     found = await ask(context, "deadline")
     assert found.messages[0] == 1
     assert " of 21 messages hold some of these words, or stand beside one that does; " in found.text

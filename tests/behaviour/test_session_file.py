@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -15,16 +14,14 @@ from typing import Any
 
 import pytest
 from amplifier_core import AmplifierSession
-from amplifier_core.testing import MockCoordinator
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, hook, tool_session, user
+from tests.support.rows import assistant, feed, hook, tool_session, user
+from tests.support.saved import saved
 from tests.support.session import Host
 from tests.support.views import untimed
 from tests.support.virtual import Threads, run_virtually
@@ -58,15 +55,8 @@ async def kept(path: Path) -> Rows:
 async def filled(path: Path, rows: Rows) -> Rows:
     """A session that had these rows, and has ended."""
     async with session(path) as made:
-        for row in rows:
-            await made.add_message(row)
+        await feed(made, rows)
     return rows
-
-
-def saved(rows: Rows) -> Rows:
-    """What a host keeps of a history: no system rows, no None values; through JSON."""
-    lean = [{key: value for key, value in row.items() if value is not None} for row in rows if row["role"] != "system"]
-    return json.loads(json.dumps(lean))  # type: ignore[no-any-return]
 
 
 def archives(path: Path) -> list[Path]:
@@ -105,8 +95,7 @@ class TestTheNextSession:
         """They are there for this session alone."""
         passing = {**user("now"), "metadata": {"ephemeral": True}}
         async with session(path) as made:
-            for row in (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")):
-                await made.add_message(row)
+            await feed(made, (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")))
             with pytest.raises(ValueError, match="role"):
                 await made.add_message({"role": "nobody"})
             assert len(await made.get_messages()) == 4
@@ -114,14 +103,6 @@ class TestTheNextSession:
 
 
 class TestMounted:
-    async def test_mounting_opens_nothing(self, tmp_path) -> None:
-        """No file, no folder, no thread before the first call; cleanup without one opens nothing either."""
-        before = threads()
-        cleanup = await mount(MockCoordinator(), {"persistence": {"path": str(tmp_path / "made" / "h.jsonl")}})
-        assert threads() == before
-        await cleanup()
-        assert list(tmp_path.iterdir()) == []
-
     async def test_a_real_session_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Rows of the kernel's own loop, and the statistics as a capability."""
         added: Rows = []
@@ -134,7 +115,6 @@ class TestMounted:
             assert told.messages == len(added) > 0
             await host.end()
         assert await kept(path) == added
-        await asyncio.sleep(0.2)  # the kernel's own thread can crash when the interpreter ends right after a session
 
 
 @pytest.mark.parametrize(
@@ -151,8 +131,7 @@ class TestMounted:
 )
 async def test_the_sessions_id_stands_in_the_path(tmp_path: Path, given_id: str | None, file: str) -> None:
     """As far as a file name can hold it: it leads nowhere else. Scripts have a name all the same."""
-    host = Recorder()
-    host.session_id = given_id  # type: ignore[attr-defined]
+    host = Recorder(session_id=given_id)
     for coordinator in (host, *([] if given_id else [None])):
         for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
             made = manager(path, coordinator)
@@ -181,27 +160,6 @@ def in_turns() -> Iterator[Threads]:
 
 
 class TestOrder:
-    @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=10), st.integers(0, 2))
-    def test_calls_that_are_cancelled_lose_and_double_nothing(self, plan: Any, before: int) -> None:
-        """Before, while and after the file is loaded: a call that has begun is done once, in its place."""
-
-        async def run(path: Path) -> None:
-            earlier = await filled(path, tool_session(before))
-            rows = [user(str(number)) for number in range(len(plan))]
-            async with session(path) as made:
-                tasks = []
-                for row, (cancel, turns) in zip(rows, plan, strict=True):
-                    tasks.append(await started(made.add_message(row), turns))
-                    if cancel:
-                        tasks[-1].cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                assert untimed(await made.get_messages()) == [*earlier, *rows]
-            assert await kept(path) == [*earlier, *rows]
-
-        with tempfile.TemporaryDirectory() as folder, Threads(turns=2).in_place():
-            asyncio.run(run(Path(folder) / "h.jsonl"))
-
     @pytest.mark.parametrize("loaded", [True, False])
     @pytest.mark.parametrize("what", ["add_message", "set_messages", "grown", "clear", "request"])
     async def test_cancelled_at_any_turn_memory_and_disk_agree(
@@ -318,8 +276,7 @@ class TestInMemory:
         """Every method works as without a file."""
         (tmp_path / "file").write_text("mine")
         async with session(tmp_path / "file" / "h.jsonl") as made:
-            for row in tool_session(12):
-                await made.add_message(row)
+            await feed(made, tool_session(12))
             view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
             assert 0 < len(view) < 48
             assert untimed(await made.get_messages()) == tool_session(12)
@@ -428,8 +385,7 @@ class TestAHangingDisk:
         async def run() -> None:
             provider = Gated()
             async with session(path) as made:
-                for row in rows:
-                    await made.add_message(row)
+                await feed(made, rows)
                 request = asyncio.create_task(made.get_messages_for_request(900, provider))
                 await provider.asked.wait()
                 adding = await started(made.add_message(user("meanwhile")), 0)

@@ -16,7 +16,7 @@ from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Clock, Recorder
-from tests.support.rows import tool_session, user
+from tests.support.rows import feed, tool_session, user
 
 SMALL: dict[str, Any] = {
     "segment_tokens": 64,
@@ -69,8 +69,7 @@ class TestWaiting:
         rows = tool_session(24)
         for at, seconds in ((0, 2.5), (12, 7.25)):
             provider = Gated()
-            for row in rows[at * 2 : at * 2 + 48 - at]:
-                await made.add_message(row)
+            await feed(made, rows[at * 2 : at * 2 + 48 - at])
             request = asyncio.create_task(made.get_messages_for_request(900, provider))
             await provider.asked.wait()
             clock.time += seconds
@@ -103,8 +102,7 @@ class TestTheView:
     async def test_rows_budget_and_compactions(self) -> None:
         """A host that asks three times has made one request."""
         made, provider = manager(recorder := Recorder()), ScriptedProvider(then=answer)
-        for row in tool_session(12):
-            await made.add_message(row)
+        await feed(made, tool_session(12))
         for _ in range(3):
             view = await made.get_messages_for_request(900, provider)
         told = await made.statistics()

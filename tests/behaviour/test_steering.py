@@ -13,7 +13,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.gated import shortened
 from tests.support.recorder import Recorder, recording
-from tests.support.rows import call, result, tool_session, user
+from tests.support.rows import call, feed, result, tool_session, user
 from tests.support.views import nodes, notes
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
@@ -27,8 +27,7 @@ def provider() -> ScriptedProvider:
 async def fed(turns: int, recorder: Recorder | None = None, **settings: Any) -> SummarizingContextManager:
     """A manager with a session of so many tool calls, each of some 250 tokens."""
     manager = SummarizingContextManager(recorder, **{**SMALL, **settings})
-    for row in tool_session(turns, size=600):
-        await manager.add_message(row)
+    await feed(manager, tool_session(turns, size=600))
     return manager
 
 
@@ -38,8 +37,7 @@ class TestPreview:
         recorder, asked = Recorder(), provider()
         manager = await fed(3, recorder)
         await manager.get_messages_for_request(BUDGET, asked)
-        for row in tool_session(8, size=600, start=3):
-            await manager.add_message(row)
+        await feed(manager, tool_session(8, size=600, start=3))
         told = await manager.preview()
         assert told.reason == "threshold"
         assert asked.calls == 0
@@ -91,8 +89,7 @@ class TestPreview:
         path = "memory" if cache == "memory" else str(tmp_path / "summaries.db")
         manager = SummarizingContextManager(cache=path, segment_tokens=128, keep_recent=2)
         for at in range(40):
-            for row in (user("Is it done?"), call(f"c{at}", "poll"), result(f"c{at}", "pending " * 40)):
-                await manager.add_message(row)
+            await feed(manager, (user("Is it done?"), call(f"c{at}", "poll"), result(f"c{at}", "pending " * 40)))
             await manager.get_messages_for_request(700, down)
             told = await manager.preview()
             assert 0 < told.after_tokens <= told.before_tokens

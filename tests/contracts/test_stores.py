@@ -19,33 +19,36 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, no_hang: None) -
     await made.close()
 
 
-class TestSummaries:
+class TestContract:
     async def test_what_is_put_is_got_back_whole(self, store: SummaryStore) -> None:
-        """Every summary of a session, field for field."""
+        """Every summary and every record of a session, field for field."""
         made = {summary.key: summary for summary in [*session().summaries, summary("a"), summary("b", "")]}
+        records = session().records
+        assert len(records) > 3
         for each in made.values():
             await store.put(each)
+        for hash_, each in records.items():
+            await store.put_record(hash_, each)
         assert await store.get([*made]) == made
+        assert await store.get_records(["x", *records, "y"]) == records
 
     async def test_only_what_is_there_is_got(self, store: SummaryStore) -> None:
-        """Missing keys are no error; asking for nothing gives nothing; asking twice for one gives it once."""
+        """Reading comes first in most sessions; missing keys are no error, and asking twice for one gives it once."""
+        assert await store.get(["a"]) == await store.get([]) == {}
+        assert await store.get_records(["d"]) == await store.get_records([]) == {}
         await store.put(summary("a"))
         await store.put(summary("b"))
         assert await store.get(["b", "x", "a", "b"]) == {"a": summary("a"), "b": summary("b")}
-        assert await store.get(["x"]) == {}
-        assert await store.get([]) == {}
         assert await store.get(("a",)) == {"a": summary("a")}
 
-    async def test_a_new_store_holds_nothing(self, store: SummaryStore) -> None:
-        """Reading comes first in most sessions."""
-        assert await store.get(["a"]) == {}
-        assert await store.get_records(["d"]) == {}
-
-    async def test_a_summary_of_the_same_key_is_replaced(self, store: SummaryStore) -> None:
-        """The newest stays."""
-        await store.put(summary("a"))
-        await store.put(summary("a", "another text"))
-        assert await store.get(["a"]) == {"a": summary("a", "another text")}
+    async def test_the_newest_of_a_key_wins_and_a_key_is_no_hash(self, store: SummaryStore) -> None:
+        """A later compaction at the same place replaces the earlier one."""
+        for text, number in (("a text", 3), ("another text", 4)):
+            await store.put(summary("same", text))
+            await store.put_record("same", record(number))
+            await store.put(summary(f"a summary {number}"))
+        assert await store.get(["same"]) == {"same": summary("same", "another text")}
+        assert await store.get_records(["same", "a summary 3"]) == {"same": record(4)}
 
     @pytest.mark.parametrize(
         "text",
@@ -53,9 +56,11 @@ class TestSummaries:
         ids=["signs", "surrogates", "placeholders", "long"],
     )
     async def test_a_text_of_any_kind_survives(self, store: SummaryStore, text: str) -> None:
-        """Many scripts, line breaks, quotes, zero bytes, halves of a pair, and very long ones."""
+        """Many scripts, line breaks, quotes, zero bytes, halves of a pair, and very long ones; in notes as well."""
         await store.put(summary("a", text))
+        await store.put_record("d", made := {**record(), "notes": [text, 1, 0]})
         assert (await store.get(["a"]))["a"].text == text
+        assert await store.get_records(["d"]) == {"d": made}
 
     async def test_a_fallback_summary_is_refused(self, store: SummaryStore) -> None:
         """Rule 10: a fallback summary is never stored, and the summary that is there stays."""
@@ -67,56 +72,17 @@ class TestSummaries:
 
     async def test_thousands_of_keys_are_asked_for_at_once(self, store: SummaryStore) -> None:
         """More than a database takes as variables of one query."""
-        for key in ("first", "last"):
-            await store.put(summary(key))
-        asked = ["first", *keys(40_000), "last"]
-        assert (await store.get(asked)).keys() == {"first", "last"}
-
-
-class TestRecords:
-    async def test_a_record_is_found_whole(self, store: SummaryStore) -> None:
-        """Every record of a session, field for field."""
-        made = session().records
-        assert len(made) > 3
-        for hash_, each in made.items():
-            await store.put_record(hash_, each)
-        assert await store.get_records(["x", *made, "y"]) == made
-        assert await store.get_records([]) == {}
-        assert await store.get_records(["x"]) == {}
-
-    async def test_the_newest_record_of_a_hash_wins(self, store: SummaryStore) -> None:
-        """A later compaction at the same place replaces the earlier one."""
-        await store.put_record("d", record(3))
-        await store.put_record("d", record(4))
-        assert await store.get_records(["d"]) == {"d": record(4)}
-
-    async def test_a_record_of_any_text_survives(self, store: SummaryStore) -> None:
-        """Its notes hold what a tool wrote."""
-        await store.put_record("d", made := {**record(), "notes": ["\ud83d \x00 é", 1, 0]})
-        assert await store.get_records(["d"]) == {"d": made}
+        asked = keys(40_000)
+        for index in (0, 9_000, -1):
+            await store.put(summary(asked[index]))
+            await store.put_record(asked[index], record())
+        assert len(await store.get(asked)) == len(await store.get_records(asked)) == 3
 
     async def test_a_record_that_is_larger_than_any_session_writes_is_none(self, store: SummaryStore) -> None:
         """Packed, a few bytes stand for it: they would stop the process."""
         await store.put_record("d", {**record(), "notes": "0" * 9_000_000})
         assert await store.get_records(["d"]) == {}
 
-    async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
-        """More than a database takes as variables of one query."""
-        hashes = keys(10_000)
-        for index in (9_000, 4_000, 10):
-            await store.put_record(hashes[index], record())
-        assert len(await store.get_records(hashes)) == 3
-
-    async def test_summaries_and_records_are_apart(self, store: SummaryStore) -> None:
-        """A key of the one is no hash of the other, not even when they are equal."""
-        await store.put(summary("same"))
-        assert await store.get_records(["same"]) == {}
-        await store.put_record("same", record())
-        assert await store.get(["same"]) == {"same": summary("same")}
-        assert await store.get_records(["same"]) == {"same": record()}
-
-
-class TestUse:
     async def test_a_closed_store_may_be_used_again(self, store: SummaryStore) -> None:
         """It opens again, also when it was never used; closing twice is no error."""
         await store.close()

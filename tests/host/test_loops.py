@@ -11,15 +11,15 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from amplifier_core import ContextLengthError
+from amplifier_core import ContextLengthError, HookResult
 from amplifier_core.message_models import ChatRequest, Message
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import JsonRow, ScriptedProvider
-from tests.support.rows import assistant, result, tool_session, user
+from tests.support.gated import Gated, answer
+from tests.support.rows import assistant, feed, result, tool_session, user
 from tests.support.rows import call as tool_call
-from tests.support.session import summarise
 from tests.support.views import untimed
 
 BUDGET = 10_000
@@ -32,7 +32,7 @@ class Desk:
 
     def __init__(self, **settings: Any) -> None:
         self.coordinator = MockCoordinator()
-        self.provider = ScriptedProvider(then=summarise, context_window=100_000)
+        self.provider = ScriptedProvider(then=answer, context_window=100_000)
         self.views: list[list[JsonRow]] = []
         self.compactions = 0
         self.marks: dict[str, Any] = {}
@@ -48,9 +48,7 @@ class Desk:
     async def __aexit__(self, *_: object) -> None:
         await self._cleanup()
 
-    async def _count(self, event: str, data: dict[str, Any]) -> Any:
-        from amplifier_core.models import HookResult
-
+    async def _count(self, event: str, data: dict[str, Any]) -> HookResult:
         self.compactions += 1
         return HookResult(action="continue")
 
@@ -271,32 +269,28 @@ async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_ra
 
 
 @pytest.fixture
-async def waiting() -> AsyncIterator[tuple[Desk, asyncio.Event, asyncio.Task[list[JsonRow]]]]:
+async def waiting() -> AsyncIterator[tuple[Desk, Gated, asyncio.Task[list[JsonRow]]]]:
     """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
     async with Desk(prefetch=False, wait_seconds=60) as desk:
-        gate = asyncio.Event()
-        desk.provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
-        for row in tool_session(60, size=600):
-            await desk.context.add_message(row)
+        desk.provider = provider = Gated(answer, context_window=100_000)
+        await feed(desk.context, tool_session(60, size=600))
         request = asyncio.create_task(desk.plain())
-        async with asyncio.timeout(30):
-            while not desk.provider.calls:  # noqa: ASYNC110 - the provider has no event for it
-                await asyncio.sleep(0.01)
-        yield desk, gate, request
-        gate.set()
+        await provider.asked.wait()
+        yield desk, provider, request
+        provider.go.set()
 
 
 @pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
 async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting: Any, how: str) -> None:
     """loop-basic 937a53f, loop-streaming e5438b4: `trigger_callbacks` runs at the loop's own checks, after the view."""
-    desk, gate, request = waiting
+    desk, provider, request = waiting
     assert not request.done()
     getattr(desk.coordinator.cancellation, how)()
     rows = await asyncio.wait_for(request, 30)  # the provider does not answer, and a wait may take a minute
 
     assert rows
-    under_way = desk.provider.calls
-    gate.set()
+    under_way = provider.calls
+    provider.go.set()
     desk.coordinator.cancellation.reset()
     await desk.context.compact()
     asked = [str(r.messages[1].content) for r in desk.provider.requests]
@@ -308,23 +302,19 @@ async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting: Any, how: str) -
 async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
     """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
     async with Desk(max_tokens=3 * BUDGET, prefetch=False) as desk:
-        gate = asyncio.Event()
-        provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
+        provider = Gated(answer, context_window=100_000)
         await desk.coordinator.mount("providers", provider, name="main")
-        for row in tool_session(85, size=600):
-            await desk.context.add_message(row)
+        await feed(desk.context, tool_session(85, size=600))
         assert await desk.context.should_compact()
         before = await desk.context.get_token_count()
         asked = asyncio.create_task(desk.context.compact())
-        async with asyncio.timeout(30):
-            while not provider.calls:  # noqa: ASYNC110 - the provider has no event for it
-                await asyncio.sleep(0.01)
+        await provider.asked.wait()
         getattr(desk.coordinator.cancellation, how)()
 
         assert await asyncio.wait_for(asked, 30) == 0  # nobody answers, and compact() waits without a bound
         assert await desk.context.get_token_count() == before
         assert desk.compactions == 0
-        gate.set()
+        provider.go.set()
         desk.coordinator.cancellation.reset()
         assert await desk.context.should_compact()
         assert await desk.context.compact() > 0
@@ -340,7 +330,7 @@ async def test_ctrl_c_ends_the_wait_for_a_providers_window(caplog: Any) -> None:
             await asyncio.sleep(30)
 
     async with Desk() as desk:
-        desk.provider = Slow(then=summarise, context_window=100_000)
+        desk.provider = Slow(then=answer, context_window=100_000)
         await desk.context.add_message(user("Hello."))
         request = asyncio.create_task(desk.plain())
         await asyncio.sleep(0)
@@ -417,9 +407,9 @@ async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(key: 
 
 
 async def test_a_status_line_sees_that_a_compaction_is_being_made(waiting: Any) -> None:
-    desk, gate, request = waiting
+    desk, provider, request = waiting
     compacting = desk.coordinator.get_capability("context.compacting")
     assert compacting() is True
-    gate.set()
+    provider.go.set()
     await request
     assert compacting() is False

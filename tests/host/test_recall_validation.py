@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -52,4 +51,3 @@ async def test_a_session_loads_it_by_its_name_beside_the_context(monkeypatch):
     assert all("recall(messages=" in row["content"] for row in summaries)
     assert (await tools["recall"].execute({"messages": "1"})).success
     await host.end()
-    await asyncio.sleep(0.2)  # the kernel's own thread can crash when the interpreter ends right after a session

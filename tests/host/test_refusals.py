@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from amplifier_core.llm_errors import InvalidRequestError
@@ -13,8 +13,9 @@ from amplifier_core.llm_errors import InvalidRequestError
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Recorder
-from tests.support.rows import tool_session, user
+from tests.support.rows import feed, tool_session, user
 from tests.support.session import Host, is_summary_request, tokens_of
+from tests.support.views import size
 
 SETTINGS = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
 WINDOW, MOST = 40_000, 5_000
@@ -43,6 +44,9 @@ OTHERS = {
     "late": "Your request took too long to process. Please try again.",
     "one field": "Invalid 'input[3].call_id': string too long. Expected a string with maximum length 64, but got 83.",
 }
+
+
+Session: TypeAlias = tuple[SummarizingContextManager, ScriptedProvider]
 
 
 @pytest.fixture
@@ -78,8 +82,8 @@ async def test_a_refused_request_becomes_smaller_and_stays_so(
     assert len(host.provider.refused) == refused
     after = sent(host)[-60:]
     assert max(after) <= MOST
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "'SessionProvider' has refused a request" in told
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert "'SessionProvider' has refused a request" in warning
     await host.end()
 
 
@@ -89,8 +93,7 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     host.provider.most = None
     host.provider.summary = InvalidRequestError("prompt is too long: 208310 tokens > 200000 maximum")
     await host.talk(8)
-    refused = {"provider": "scripted", "model": "scripted-1", "status": "error", "error": REFUSALS["OpenAI"]}
-    await hooks.emit("llm:response", refused)
+    await hooks.emit(*refused(REFUSALS["OpenAI"]))
     await host.context.compact()
     await host.talk(1)
 
@@ -98,60 +101,76 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-@pytest.mark.parametrize("usage", ["figures", None, {}])
-@pytest.mark.parametrize("is_before", [True, False])
-async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothing(
-    host: Host, usage: Any, is_before: bool
-) -> None:
-    host.provider.most = None
-    await host.talk(3)
-    rows = await host.context.get_messages_for_request(provider=host.provider)
-    told = {"provider": "scripted", "model": "scripted-1"}
-    figures = {"input_tokens": sum(len(str(row["content"])) for row in rows) // 4, "output_tokens": 5}
-    refused = {**told, "status": "error", "error": REFUSALS["OpenAI"]}
-    answered = {**told, "status": "ok", "usage": usage and figures}
-    for data in (refused, answered) if is_before else (answered, refused):
-        await host.session.coordinator.hooks.emit("llm:response", data)
-    await host.talk(1)
-
-    assert (await host.context.statistics()).budget == WINDOW - 500 - 500
-
-
-async def one_refusal(error: str, window: Any = WINDOW) -> tuple[SummarizingContextManager, ScriptedProvider]:
-    """A manager whose first request was refused with these words."""
-    manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=window)
-    for row in tool_session(12):
-        await manager.add_message(row)
+async def told(*events: tuple[str, dict[str, Any]], window: Any = WINDOW) -> Session:
+    """A manager with a request that has no answer yet, after these events and one request more."""
+    provider = ScriptedProvider(context_window=window)
+    manager = SummarizingContextManager(Recorder({"main": provider, "fast": ScriptedProvider(name="another")}))
+    await feed(manager, tool_session(12))
     await manager.get_messages_for_request(provider=provider)
-    told = {"provider": "scripted", "model": "one", "status": "error", "error": error}
-    await manager.observe_response("llm:response", told)
+    for name, data in events:
+        await manager.observe_response(name, data)
     await manager.get_messages_for_request(provider=provider)
     return manager, provider
 
 
-async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing() -> None:
-    """A loop that claims usage may tell of an answer that the figures of no event show."""
-    manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=WINDOW)
-    record = manager.claim_foreground_usage()
-    await manager.add_message(user("Hello. " * 800))
+def refused(words: str, provider: str = "scripted") -> tuple[str, dict[str, Any]]:
+    """The event of a call that its provider refuses with these words."""
+    return "llm:response", {"provider": provider, "model": "one", "status": "error", "error": words}
+
+
+def answered_with(usage: Any, provider: str = "scripted") -> tuple[str, dict[str, Any]]:
+    return "llm:response", {"provider": provider, "model": "one", "status": "ok", "usage": usage}
+
+
+def failed(kind: str, words: str) -> tuple[str, dict[str, Any]]:
+    """What a loop tells of its own call."""
+    return "provider:error", {"provider": "scripted", "error": {"type": kind, "msg": words}}
+
+
+@pytest.mark.parametrize("words", REFUSALS.values(), ids=REFUSALS)
+async def test_the_words_of_many_providers_say_that_a_request_is_too_long(words: str) -> None:
+    """What another provider answers to a helper frees nothing."""
+    manager, provider = await told(refused(words))
+    bound = (await manager.statistics()).budget or 0
+    assert bound < 4_000
+    await manager.observe_response(*answered_with({"input_tokens": 9_000}, "another"))
     await manager.get_messages_for_request(provider=provider)
-    refused = {"provider": "scripted", "model": "one", "status": "error", "error": REFUSALS["OpenAI"]}
-    await manager.observe_response("llm:response", refused)
-    assert record(input_tokens=await manager.get_token_count())
-    await manager.get_messages_for_request(provider=provider)
+    assert (await manager.statistics()).budget == bound
+
+
+TOO_LONG = refused(REFUSALS["OpenAI"])
+FIGURES = {"input_tokens": 2_600, "output_tokens": 5}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        *([refused(words)] for words in OTHERS.values()),
+        *([answered_with(usage), TOO_LONG] for usage in (FIGURES, None, {})),
+        *([TOO_LONG, answered_with(usage)] for usage in (FIGURES, None, {})),
+        [failed("NetworkError", "Connection error."), TOO_LONG],
+        [refused(REFUSALS["vLLM"], "another")],
+    ],
+)
+async def test_other_errors_and_the_refusals_of_helpers_are_no_bound(events: list[Any]) -> None:
+    """A helper is refused beside an answer to the host, after a failure that the loop told, or by its own provider."""
+    manager, _ = await told(*events)
     assert (await manager.statistics()).budget == 35_000
 
 
-async def test_the_words_of_many_providers_say_that_a_request_is_too_long() -> None:
-    for name, error in REFUSALS.items():
-        manager, _ = await one_refusal(error)
-        assert ((await manager.statistics()).budget or 0) < 4_000, name
-
-
-async def test_other_errors_are_no_bound() -> None:
-    for name, error in OTHERS.items():
-        manager, _ = await one_refusal(error)
-        assert (await manager.statistics()).budget == 35_000, name
+async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing() -> None:
+    """A loop that claims usage may tell of an answer that the figures of no event show; it measures the view."""
+    manager, provider = await told()
+    record = manager.claim_foreground_usage()
+    for turn in range(3):
+        await manager.add_message(user(f"Hello {turn}. " * 800))
+        view = await manager.get_messages_for_request(provider=provider)
+        await manager.observe_response(*TOO_LONG)
+        tokens = size(view) * 3 // 2
+        assert record(input_tokens=tokens)
+        assert await manager.get_token_count() == pytest.approx(tokens, rel=0.05)
+    await manager.get_messages_for_request(provider=provider)
+    assert (await manager.statistics()).budget == 35_000
 
 
 async def answered(manager: SummarizingContextManager, provider: ScriptedProvider, times: int = 1) -> int | None:
@@ -160,20 +179,19 @@ async def answered(manager: SummarizingContextManager, provider: ScriptedProvide
         await manager.add_message(user("Go on."))
         await manager.get_messages_for_request(provider=provider)
         usage = {"input_tokens": await manager.get_token_count(), "output_tokens": 1}
-        await manager.observe_response("llm:response", {"provider": "scripted", "status": "ok", "usage": usage})
+        await manager.observe_response(*answered_with(usage))
     return (await manager.statistics()).budget
 
 
 async def test_a_bound_is_lifted_after_ten_answers_and_stays_after_a_second_refusal() -> None:
     """A refusal may come of a fault that passes; where the provider names a window, it is tried once more."""
-    manager, provider = await one_refusal(REFUSALS["vLLM"])
+    manager, provider = await told(refused(REFUSALS["vLLM"]))
     bound = await answered(manager, provider, 10)
     assert (bound or 0) < 4_000
     assert await answered(manager, provider) == 35_000
     await manager.add_message(user("Once more. " * 2_000))
     await manager.get_messages_for_request(provider=provider)
-    error = {"type": "ContextLengthError", "msg": "400"}
-    await manager.observe_response("provider:error", {"provider": "scripted", "error": error})
+    await manager.observe_response(*failed("ContextLengthError", "400"))
     assert await answered(manager, provider, 30) == bound
 
 
@@ -186,51 +204,7 @@ async def test_a_limit_that_a_refusal_names_is_believed_at_once() -> None:
         "The input token count (4100) exceeds the maximum number of tokens allowed (3072).": 3_072,
     }.items():
         for window in (WINDOW, None):
-            manager, provider = await one_refusal(words, window)
+            manager, provider = await told(refused(words), window=window)
             most = max(limit // 4 * 3 - 1_000, (limit // 4 + 1_000) // 2)
             assert ((await manager.statistics()).budget or 0) <= most, words
             assert await answered(manager, provider, 20) == most, words
-
-
-async def test_a_helper_that_is_refused_after_another_failure_of_the_host_binds_nothing() -> None:
-    """The loop has told how its own call ended."""
-    manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=WINDOW)
-    await manager.add_message(user("Hello. " * 800))
-    await manager.get_messages_for_request(provider=provider)
-    error = {"type": "NetworkError", "msg": "Connection error."}
-    await manager.observe_response("provider:error", {"provider": "scripted", "error": error})
-    refused = {"provider": "scripted", "model": "one", "status": "error", "error": REFUSALS["OpenAI"]}
-    await manager.observe_response("llm:response", refused)
-    await manager.get_messages_for_request(provider=provider)
-    assert (await manager.statistics()).budget == 35_000
-
-
-async def test_what_another_provider_says_binds_and_frees_nothing() -> None:
-    """A helper may ask one of its own while the host's request has no answer, or never gets one."""
-    provider = ScriptedProvider(context_window=WINDOW)
-    manager = SummarizingContextManager(Recorder({"main": provider, "fast": ScriptedProvider(name="another")}))
-    for row in tool_session(12):
-        await manager.add_message(row)
-
-    async def budget_after(name: str, **told: Any) -> int | None:
-        await manager.get_messages_for_request(provider=provider)
-        await manager.observe_response("llm:response", {"provider": name, "model": "one", **told})
-        await manager.get_messages_for_request(provider=provider)
-        return (await manager.statistics()).budget
-
-    refused = {"status": "error", "error": REFUSALS["vLLM"]}
-    assert await budget_after("another", **refused) == 35_000
-    bound = await budget_after("scripted", **refused) or 0
-    assert bound < 4_000
-    assert await budget_after("another", status="ok", usage={"input_tokens": 9_000}) == bound
-
-
-async def test_a_recorder_that_is_claimed_once_measures_the_newest_view(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newest loop-streaming claims `context.foreground_usage` once and keeps what it gets."""
-    host = Host(monkeypatch, SETTINGS, context_window=WINDOW)
-    host.loop = type(host.loop)(claims=True)
-    await host.start()
-    await host.talk(30)
-
-    assert await host.context.get_token_count() == pytest.approx(sent(host)[-1], rel=0.05)
-    await host.end()

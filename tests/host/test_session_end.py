@@ -13,29 +13,26 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.session import current
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
+from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
-from tests.support.rows import tool_session
-from tests.support.session import Host, is_summary_request, summarise
+from tests.support.rows import feed, tool_session
+from tests.support.session import Host
 from tests.support.virtual import Threads, run_virtually
 
-SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
+SMALL: dict[str, Any] = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
 ONE_CALL = {**SMALL, "max_concurrency": 1}
 """The first call seen is then all that is under way: others wait for their turn."""
 
 
-class Gated:
+def gated(gate: asyncio.Event) -> Callable[[ChatRequest], Awaitable[str]]:
     """Summaries that come once the gate is open."""
 
-    def __init__(self) -> None:
-        self.gate = asyncio.Event()
-        self.under_way = 0
+    async def wait(request: ChatRequest) -> str:
+        await gate.wait()
+        return answer(request)
 
-    async def __call__(self, request: ChatRequest) -> str:
-        self.under_way += 1
-        await self.gate.wait()
-        return summarise(request)
+    return wait
 
 
 async def prefetching(
@@ -57,42 +54,47 @@ async def test_what_is_under_way_at_the_end_is_waited_for_and_stored(
 ) -> None:
     """The next process asks for nothing again."""
     caplog.set_level(logging.WARNING)
-    summary = Gated()
-    host = await prefetching(monkeypatch, tmp_path, summary, None)
+    gate = asyncio.Event()
+    host = await prefetching(monkeypatch, tmp_path, gated(gate), None)
     rows, asked = await host.context.get_messages(), list(host.provider.summary_requests)
     end = asyncio.create_task(host.end())
     async with asyncio.timeout(30):
         await asyncio.wait({end}, timeout=0.05)
-        summary.gate.set()
+        gate.set()
         await end
 
     assert host.provider.cancelled == host.provider.gone_wrong == 0
     assert len(host.provider.summary_requests) == len(asked), "nothing is begun at the end"
     assert len(host.seen("context-summarize:summary")) == len(asked)
     assert caplog.records == []
-    again = await prefetching(monkeypatch, tmp_path, summarise, rows)
+    again = await prefetching(monkeypatch, tmp_path, answer, rows)
     await again.context.compact()
     texts = [str(request.messages[1].content) for request in asked]
     assert not [request for request in again.provider.requests if str(request.messages[1].content) in texts]
     await again.end()
 
 
-async def test_what_takes_longer_ends_without_a_word(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_takes_longer_ends_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    monkeypatch.setattr(current, "END_SECONDS", 1.0)
-    host = await prefetching(monkeypatch, tmp_path, Gated(), None)
-    await host.end()
 
-    assert host.seen("context-summarize:failure") == []
+    async def run() -> None:
+        host, provider = Recorder(), Gated()
+        made = await feed(SummarizingContextManager(host, **SMALL), tool_session(40))
+        await made.get_messages_for_request(100_000, provider)
+        compacting = asyncio.create_task(made.compact())
+        await provider.asked.wait()
+        await made.finish()
+        await made.close()
+        await compacting
+        assert host.count("context-summarize:failure") == 0
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run_virtually(run())
     assert caplog.records == []
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert all(map(is_summary_request, host.provider.requests[-1:]))
 
 
 async def test_a_host_that_has_cancelled_waits_for_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    host = await prefetching(monkeypatch, tmp_path, Gated(), None)
+    host = await prefetching(monkeypatch, tmp_path, gated(asyncio.Event()), None)
     host.session.coordinator.cancellation.request_immediate()
     ended: Awaitable[None] = host.end()
     await asyncio.wait_for(ended, 3)
@@ -134,7 +136,7 @@ class Stuck(Recorder):
         self.asked += 1
         await asyncio.sleep(self.asked)  # the first comes while the session ends
         await self.hang()
-        return summarise(request)
+        return answer(request)
 
 
 class StuckStore(MemoryStore):
@@ -154,8 +156,7 @@ def test_the_whole_end_takes_five_seconds_whatever_hangs(tmp_path: Path, finishe
         loop, host = asyncio.get_running_loop(), Stuck()
         file = {"path": str(tmp_path / "history.jsonl")}
         made = SummarizingContextManager(host, store=StuckStore(host), persistence=file, segment_tokens=512)
-        for row in tool_session(40):
-            await made.add_message(row)
+        await feed(made, tool_session(40))
         await made.get_messages_for_request(100_000, ScriptedProvider(then=host.answer))
         compacting = asyncio.create_task(made.compact())
         while not host.asked:  # noqa: ASYNC110 - the provider has no event for it

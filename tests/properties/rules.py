@@ -18,8 +18,8 @@ def marks_of(row: dict[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def saved(rows: Rows) -> Rows:
-    """The rows that hosts save, and that a summariser may see: none of the system, of hooks or of the moment."""
+def rendered(rows: Rows) -> Rows:
+    """The rows that a summariser may see: none of the system, of hooks or of the moment."""
     return [
         row
         for row in rows

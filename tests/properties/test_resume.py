@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from tests.properties.rules import Rows, saved
+from tests.properties.rules import Rows, rendered
 from tests.properties.strategies import histories
-from tests.properties.test_steering import BUDGET, SMALL, Host, slow_ok
+from tests.properties.test_steering import BUDGET, SMALL, slow_ok
 from tests.support.gated import Shortening
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
-from tests.support.rows import calls, result, tool_session, user
+from tests.support.rows import calls, feed, result, tool_session, user
 from tests.support.views import nodes, size
 
 
@@ -34,12 +34,12 @@ def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there
     drawn: Rows, prefetch: bool, steps: int | None
 ) -> None:
     """Killed after so many steps of a request, or closed after it; what it shows is that view, or a next compaction."""
-    rows = saved([*tool_session(6, size=100), *drawn])
+    rows = rendered([*tool_session(6, size=100), *drawn])
     settings: dict[str, Any] = {**SMALL, "prefetch": prefetch}
 
     async def run() -> None:
         store = KeptStore()
-        first = SummarizingContextManager(Host(), store=store, **settings)
+        first = SummarizingContextManager(Recorder(session_id="drawn"), store=store, **settings)
         view: Rows = []
         for row in rows[:-1]:
             await first.add_message(copy.deepcopy(row))
@@ -57,7 +57,7 @@ def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there
             await kill()
         is_next = store.records != records  # the request was killed after a compaction
         paid = [summary.key for summary in store.summaries]
-        again = Host()
+        again = Recorder(session_id="drawn")
         second = SummarizingContextManager(again, store=store, **settings)
         await second.set_messages(copy.deepcopy(rows))
         shown = await second.get_messages_for_request(BUDGET, Shortening())
@@ -97,7 +97,7 @@ async def shown_after_a_restart(first: SummarizingContextManager, store: KeptSto
     """The view that the session's next process shows of the same rows."""
     rows = await first.get_messages()
     await first.close()
-    second = SummarizingContextManager(Host(), store=store, **SMALL)
+    second = SummarizingContextManager(Recorder(session_id="drawn"), store=store, **SMALL)
     await second.set_messages(rows)
     view = await second.get_messages_for_request(10**6, Shortening())
     await second.close()
@@ -108,7 +108,7 @@ async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_aft
     """Also once its group has closed, and its row alone if the host has changed another."""
     for later in ([], [result("c1", "found")]):
         store = KeptStore()
-        first = SummarizingContextManager(Host(), store=store, **SMALL)
+        first = SummarizingContextManager(Recorder(session_id="drawn"), store=store, **SMALL)
         rows = [
             user("Read both."),
             calls(("c0", "read", {}), ("c1", "read", {})),
@@ -117,21 +117,22 @@ async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_aft
         await first.set_messages(rows)
         view = await first.get_messages_for_request(BUDGET, Shortening())
         assert size(view) <= BUDGET
-        for row in later:
-            await first.add_message(row)
+        await feed(first, later)
         assert (await shown_after_a_restart(first, store))[: len(view)] == view
 
 
 async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart() -> None:
     """A compaction that left too few rows verbatim when it was rewound is not taken up later."""
     store = KeptStore()
-    first, rows = SummarizingContextManager(Host(), store=store, **SMALL), tool_session(12, size=100)
+    first, rows = (
+        SummarizingContextManager(Recorder(session_id="drawn"), store=store, **SMALL),
+        tool_session(12, size=100),
+    )
     await first.set_messages(rows)
     await first.get_messages_for_request(BUDGET, Shortening())
     await first.compact()
     await first.set_messages(rows[:-3])
     await first.get_messages_for_request(10**6, Shortening())
-    for row in tool_session(2, start=50):
-        await first.add_message(row)
+    await feed(first, tool_session(2, start=50))
     view = await first.get_messages_for_request(10**6, Shortening())
     assert await shown_after_a_restart(first, store) == view

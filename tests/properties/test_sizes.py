@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, broken_pairs
-from tests.support.rows import assistant, call, result, user
+from tests.support.rows import assistant, call, feed, result, user
 from tests.support.views import untimed
 
 SIZES = st.integers(0, 17).flatmap(lambda power: st.integers(2**power // 2, 2**power))
@@ -39,8 +39,7 @@ def test_rows_of_any_size_are_served_in_a_bounded_number_of_calls(sizes: list[tu
                 result(f"c{turn}", body),
                 assistant(f"Read {turn}."),
             ]
-            for row in added:
-                await manager.add_message(row)
+            await feed(manager, added)
             rows += added
             assert not broken_pairs(await manager.get_messages_for_request(budget, provider))
         assert untimed(await manager.get_messages()) == rows

@@ -6,9 +6,10 @@ tests/support/effort.py has the number of lives, 50 steps each.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
-import json
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -20,26 +21,30 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
-from context_summarize.testing import ScriptedProvider
-from tests.properties.rules import Rows, check_fits, check_opening, check_order, check_shape, check_tiles, saved
+from context_summarize.testing import MemoryStore, ScriptedProvider
+from tests.properties.rules import (
+    Rows,
+    check_fits,
+    check_opening,
+    check_order,
+    check_shape,
+    check_tiles,
+    marks_of,
+    rendered,
+)
 from tests.properties.strategies import histories, single, tool_run
 from tests.support.effort import RUNS
 from tests.support.gated import question
-from tests.support.recorder import Clock, Recorder
+from tests.support.recorder import Clock, SlowHooks
+from tests.support.saved import saved
 from tests.support.views import nodes, untimed
 
 SMALL: dict[str, Any] = {"segment_tokens": 64}
 BUDGETS = [250, 400, 800, 2_000, 8_000]
 FAILURES = ["unavailable", "rate", "auth", "empty", "bug", "cancelled", "too long"]
 WINDOW, MOST = 10, 2
-
-
-class SlowHooks(Recorder):
-    """Hooks that take a while once they have heard."""
-
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        await super().emit(name, data)
-        await asyncio.sleep(0)
+AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count", "stop_waiting"]
+"""What a host does while rows come."""
 
 
 class Moody(ScriptedProvider):
@@ -73,19 +78,17 @@ class Moody(ScriptedProvider):
         return f"Goal: part {len(self.answered)}."
 
 
-def loaded(rows: Rows) -> Rows:
-    """Rows as hosts save and load them: without those that they drop, without None; through JSON."""
-    kept = [{key: value for key, value in row.items() if value is not None} for row in saved(rows)]
-    out: Rows = json.loads(json.dumps(kept))
-    return out
-
-
 async def steps(many: int, until: Callable[[], bool] = lambda: False) -> None:
     """Let the event loop turn so many times."""
     for _ in range(many):
         if until():
             return
         await asyncio.sleep(0)
+
+
+def without_hooks(view: Rows) -> Rows:
+    """The view without rows of hooks: those right behind what is summarised go with a restart."""
+    return [row for row in view if marks_of(row).get("source") != "hook"]
 
 
 class ManagerMachine(RuleBasedStateMachine):
@@ -107,19 +110,27 @@ class ManagerMachine(RuleBasedStateMachine):
         share=st.sampled_from([0.1, 0.25]),
         derived=st.booleans(),
         prefetch=st.booleans(),
+        in_file=st.booleans(),
     )
-    def begin(self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: bool) -> None:
-        """A new session with some history."""
-        self.recorder, self.clock = SlowHooks(), Clock()
+    def begin(
+        self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: bool, in_file: bool
+    ) -> None:
+        """A new session with some history, which a file of its own may hold."""
+        self.folder = tempfile.TemporaryDirectory()
+        self.recorder, self.clock, self.store = SlowHooks(session_id="one"), Clock(), MemoryStore()
         self.wait = wait
-        sizes = {} if derived else SMALL
+        self.settings: dict[str, Any] = {
+            **({} if derived else SMALL),
+            "keep_recent": keep,
+            "wait_seconds": wait,
+            "summary_share": share,
+            "prefetch": prefetch,
+            "persistence": {"path": f"{self.folder.name}/history.jsonl"} if in_file else None,
+        }
 
         async def start() -> None:
             self.provider = Moody()
-            self.manager = SummarizingContextManager(
-                self.recorder, clock=self.clock, sleep=self.clock.sleep, keep_recent=keep,
-                wait_seconds=wait, summary_share=share, prefetch=prefetch, **sizes,
-            )  # fmt: skip
+            self.manager = self.new_manager()
             await self.manager.set_messages(copy.deepcopy(rows))
 
         self.run(start())
@@ -138,6 +149,12 @@ class ManagerMachine(RuleBasedStateMachine):
         """Requests to the provider that were looked at."""
         self.instructions: set[str] = set()
         self.replaced()
+
+    def new_manager(self) -> SummarizingContextManager:
+        """One over the store of this life."""
+        return SummarizingContextManager(
+            self.recorder, store=self.store, clock=self.clock, sleep=self.clock.sleep, **self.settings
+        )
 
     @property
     def made(self) -> SummarizingContextManager:
@@ -193,15 +210,19 @@ class ManagerMachine(RuleBasedStateMachine):
             rows[at] = {"role": "user", "content": "changed by the host"}
         if rows == self.rows:
             return
-        self.run(self.made.set_messages(copy.deepcopy(rows)))
-        self.rows = rows
-        self.replaced()
+        self.give(rows)
 
     @rule()
     def reload(self) -> None:
         """The host saves the history and loads it again, its own filtering in between."""
-        rows = loaded(self.rows)
+        self.give(saved(self.rows))
+
+    def give(self, rows: Rows) -> None:
+        """Another history; the file of a session keeps what a host's copy of it lacks."""
         self.run(self.made.set_messages(copy.deepcopy(rows)))
+        if self.settings["persistence"] is not None:
+            given, rows = rows, untimed(self.run(self.made.get_messages()))
+            assert saved(rendered(rows)) == saved(rendered(given))
         if rows != self.rows:
             self.rows = rows
             self.replaced()
@@ -259,16 +280,18 @@ class ManagerMachine(RuleBasedStateMachine):
     @rule(prompt=st.sampled_from([None, "You are a helpful agent.", "Be brief. " * 20]))
     def instruct(self, prompt: str | None) -> None:
         """The system prompt is another one, or the stored rows hold again."""
+        self.run(self.set_prompt(prompt))
+        if prompt != self.prompt:
+            self.before = None
+        self.prompt = prompt
 
+    async def set_prompt(self, prompt: str | None) -> None:
         async def factory() -> str:
             await asyncio.sleep(0)
             assert prompt is not None
             return prompt
 
-        self.run(self.made.set_system_prompt_factory(None if prompt is None else factory))
-        if prompt != self.prompt:
-            self.before = None
-        self.prompt = prompt
+        await self.made.set_system_prompt_factory(None if prompt is None else factory)
 
     @rule(
         tokens=st.sampled_from([-5, 0, 90, 700, 5_000, 10**12]),
@@ -334,6 +357,73 @@ class ManagerMachine(RuleBasedStateMachine):
         # What the first of them was weighed by is not seen here.
         self.weighed = (len(self.rows), self.budget, self.prompt)
         self.check(views[-1], at)
+
+    @rule(rows=histories(4), works=st.lists(st.sampled_from(AT_ONCE), min_size=1, max_size=3))
+    def at_once(self, rows: Rows, works: list[str]) -> None:
+        """Rows come while the host does other things: all of them end, and each view keeps the rules."""
+
+        async def add() -> None:
+            for row in rows:
+                await self.made.add_message(copy.deepcopy(row))
+
+        async def work(name: str) -> Any:
+            calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+                "view": lambda: self.made.get_messages_for_request(self.budget, self.provider),
+                "pin": lambda: self.made.pin(1),
+                "count": self.made.get_token_count,
+            }
+            call = calls.get(name) or getattr(self.made, name)
+            with contextlib.suppress(SteeringError):
+                return await call()
+
+        async def together() -> list[Any]:
+            tasks = [asyncio.ensure_future(one) for one in (add(), *map(work, works))]
+            await self.patient(*tasks)
+            return [task.result() for task in tasks]
+
+        views = [found for found in self.run(together()) if isinstance(found, list)]
+        self.rows += rows
+        for view in views:
+            check_shape(view)
+            check_tiles(view)
+            check_order(view, self.rows)
+            check_opening(view, self.rows, len(nodes(view)))
+        self.replaced()
+
+    @precondition(lambda self: self.provider.mood == "good")
+    @rule(finishes=st.booleans())
+    def resume(self, finishes: bool) -> None:
+        """The session goes on in a new process, from its file or the host's rows: an equal view, unasked."""
+        in_file = self.settings["persistence"] is not None
+        rows = [row for row in self.rows if not (in_file and row.get("ephemeral"))]
+
+        async def go_on() -> tuple[Rows, Rows, bool]:
+            before = await self.request()
+            before = await self.request()
+            is_whole = not (await self.made.statistics()).fallbacks
+            if finishes:
+                await self.made.finish()
+            await self.made.close()
+            calls, told = self.provider.calls, self.recorder.compactions
+            self.manager = self.new_manager()
+            if self.prompt is not None:
+                await self.set_prompt(self.prompt)
+            if not in_file:
+                await self.manager.set_messages(copy.deepcopy(rows))
+            assert untimed(await self.manager.get_messages()) == rows
+            await self.manager.get_token_count()
+            assert self.provider.calls == calls, "a resume asks nobody"
+            after = await self.request()
+            return before, after, is_whole and self.recorder.compactions == told
+
+        before, after, is_equal = self.run(go_on())
+        if is_equal and rows == self.rows:
+            assert without_hooks(after) == without_hooks(before)
+        if not finishes:
+            self.provider.answered.clear()  # an answer that has just come may be lost
+        self.rows = rows
+        self.heard, self.fired, self.floors = False, [], []
+        self.replaced()
 
     @rule(focus=st.sampled_from([None, "the orders"]))
     def compact(self, focus: str | None) -> None:
@@ -464,6 +554,7 @@ class ManagerMachine(RuleBasedStateMachine):
             if self.manager is not None:
                 self.loop.run_until_complete(asyncio.wait_for(self.manager.close(), 30))
                 self.loop.run_until_complete(steps(3))
+                self.folder.cleanup()
                 assert not self.under_way(), self.under_way()
         finally:
             for task in asyncio.all_tasks(self.loop):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
+from context_summarize.transcript.rendered import RenderedRow, parse_rendered, render_rows
 
 pieces = st.sampled_from(["#12 ", "\n", "#2 user\n", "\n\n#3 tool x\n", 'call bash({"command": "ls"})', "\\", '"'])
 texts = st.one_of(st.text(max_size=200), st.lists(st.one_of(pieces, st.text(max_size=20)), max_size=12).map("".join))

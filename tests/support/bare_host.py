@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 _SCRIPT = '''
-import asyncio, json, sys, types
+import asyncio, json, os, sys, types
 from pathlib import Path
 from amplifier_core import AmplifierSession
 from amplifier_core.module_sources import ModuleNotFoundError
@@ -44,7 +44,8 @@ async def main():
         print(await session.execute("hello"))
     import context_summarize
     print(context_summarize.__file__)
-    await asyncio.sleep(0.2)  # the kernel ends its threads
+    sys.stdout.flush()
+    os._exit(0)  # the kernel's own threads can crash an interpreter that ends
 
 asyncio.run(main())
 '''

@@ -14,12 +14,6 @@ EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "100" if LONG else "
 RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "80" if LONG else "25"))
 """Lives of a manager that the state machine runs, 50 steps each."""
 
-LIVES = 200 if LONG else 10
-"""Fresh random lives of a session, with restarts."""
-
-LIFE = os.environ.get("CONTEXT_SUMMARIZE_LIFE")
-"""The seed of one life, to be lived again instead; a life that fails prints it."""
-
 SMALL_EXAMPLES = 100 if LONG else 20
 """Examples of every other property."""
 

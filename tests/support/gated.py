@@ -10,10 +10,12 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize.testing import ScriptedProvider
 
+SUMMARY = "Goal: look up orders."
+
 
 def answer(request: ChatRequest) -> str:
     """A summary that differs from part to part and is the same for the same part: it names the fence."""
-    return f"Goal: look up orders. Part {str(request.messages[1].content).split()[2]}."
+    return f"{SUMMARY} Part {str(request.messages[1].content).split()[2]}."
 
 
 def question(request: ChatRequest) -> str:
@@ -26,13 +28,19 @@ def questions(provider: ScriptedProvider) -> list[str]:
     return list(map(question, provider.requests))
 
 
+async def settle() -> None:
+    """Let what is ready run."""
+    for _ in range(300):
+        await asyncio.sleep(0)
+
+
 class Gated(ScriptedProvider):
     """Tells when it is asked, and answers when it is let."""
 
-    def __init__(self, then: Any = answer) -> None:
+    def __init__(self, then: Any = answer, **settings: Any) -> None:
         self.go = asyncio.Event()
         self.asked = asyncio.Event()
-        super().__init__(then=then, gate=self.go)
+        super().__init__(then=then, gate=self.go, **settings)
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> Any:
         self.asked.set()

@@ -13,7 +13,7 @@ from context_summarize.notes.own_text import own_text
 from context_summarize.notes.prose import GAP
 from context_summarize.notes.row import HEADINGS
 from context_summarize.testing import JsonRow
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 from tests.support.rendered import render_groups
 from tests.support.views import notes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ def recording() -> list[dict[str, Any]]:
 class Recorder:
     """A coordinator with hooks that record; pass it as the manager's first argument."""
 
-    def __init__(self, providers: dict[str, Any] | None = None) -> None:
+    def __init__(self, providers: dict[str, Any] | None = None, session_id: str | None = None) -> None:
+        self.session_id = session_id
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.providers = providers or {}
         self.hooks = self
@@ -44,6 +46,15 @@ class Recorder:
     def compactions(self) -> int:
         """How many compactions there have been."""
         return self.count("context:compaction")
+
+
+class SlowHooks(Recorder):
+    """Hooks that take a turn of the event loop before and after they have heard."""
+
+    async def emit(self, name: str, data: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
+        await super().emit(name, data)
+        await asyncio.sleep(0)
 
 
 class Clock:

@@ -8,7 +8,7 @@ from typing import Any
 from context_summarize.core.groups import Group, render_group
 from context_summarize.messages.rows import Row
 from context_summarize.redaction import Redact
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 
 def render_groups(

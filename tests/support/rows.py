@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from context_summarize.testing import JsonRow
@@ -52,3 +53,10 @@ def tool_session(turns: int, *, size: int = 400, start: int = 0) -> list[JsonRow
             assistant(f"Order ORD{turn:05d} was found; its state is shipped-{turn}."),
         ]
     return rows
+
+
+async def feed(manager: Any, rows: Iterable[JsonRow]) -> Any:
+    """The manager, with these rows added one by one."""
+    for row in rows:
+        await manager.add_message(row)
+    return manager

@@ -26,16 +26,9 @@ from amplifier_core.message_models import (
 
 from context_summarize.events import ALL_EVENTS
 from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, text_response
+from tests.support.gated import answer
 
 Mount = Callable[[Any, dict[str, Any]], Awaitable[Any]]
-
-SUMMARY = "Goal: the user asked for the state of several orders. State: each was found and is on its way."
-
-
-def summarise(request: ChatRequest) -> str:
-    """A summary that differs from part to part, and is the same for the same part: it names the fence's own id."""
-    fence = str(request.messages[1].content).split("===")[1].split()[-1]
-    return f"{SUMMARY} Part {fence}."
 
 
 def install_module(monkeypatch: pytest.MonkeyPatch, module_id: str, mount: Mount) -> None:
@@ -76,14 +69,9 @@ class Loop:
     """An agent loop as loop-basic has it: ask, run the tools, ask again, until the answer has no calls.
 
     It keeps every row that it added, and what is wrong with the views that it was given.
-
-    Args:
-        claims: it records the usage of its own calls, as newest loop-streaming does: claimed once, and kept.
     """
 
-    def __init__(self, *, claims: bool = False) -> None:
-        self._claims = claims
-        self._record: Callable[..., bool] | None = None
+    def __init__(self) -> None:
         self.added: list[JsonRow] = []
         self.views: list[list[JsonRow]] = []
         self.problems: list[str] = []
@@ -103,8 +91,6 @@ class Loop:
         while True:
             rows = await context.get_messages_for_request(provider=provider)
             self._look_at(rows)
-            if self._claims and self._record is None:
-                self._record = coordinator.get_capability("context.foreground_usage")()
             request = ChatRequest(messages=[Message(**row) for row in rows], tools=specs)
             try:
                 response = await provider.complete(request)
@@ -112,8 +98,6 @@ class Loop:
                 told = {"type": type(error).__name__, "msg": str(error)}
                 await hooks.emit("provider:error", {"provider": provider.name, "error": told})
                 raise
-            if self._record is not None:
-                self._record(input_tokens=provider.read, cache_write_tokens=0)
             blocks = [block.model_dump() for block in response.content]
             if not response.tool_calls:
                 await self._add(context, {"role": "assistant", "content": blocks})
@@ -145,7 +129,7 @@ class SessionProvider(ScriptedProvider):
         self,
         hooks: Any,
         *,
-        summary: Exception | str | Callable[[ChatRequest], Any] = summarise,
+        summary: Exception | str | Callable[[ChatRequest], Any] = answer,
         input_tokens: Callable[[ChatRequest], int] | None = None,
         context_window: int = 6_000,
         max_output_tokens: int = 500,
@@ -158,8 +142,6 @@ class SessionProvider(ScriptedProvider):
         """Tokens of the requests that were too long."""
         self.is_closed = False
         """True once the session has cleaned it up: calls under way fail then."""
-        self.read = 0
-        """Input tokens of the last response."""
         self.summary = summary
         self.gone_wrong = 0
         self._hooks = hooks
@@ -208,8 +190,8 @@ class SessionProvider(ScriptedProvider):
             await self._hooks.emit("llm:response", {**event, "status": "error", **why})
             raise
         usage = response.usage or Usage(input_tokens=0, output_tokens=0, total_tokens=0)
-        self.read = self._input_tokens(request) if self._input_tokens else usage.input_tokens
-        told = {"input_tokens": self.read, "output_tokens": usage.output_tokens, "cost_usd": None}
+        read = self._input_tokens(request) if self._input_tokens else usage.input_tokens
+        told = {"input_tokens": read, "output_tokens": usage.output_tokens, "cost_usd": None}
         await self._hooks.emit("llm:response", {**event, "status": "ok", "usage": told})
         return response
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from context_summarize import SummarizingContextManager
 from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.session.conversation import Conversation
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 
 @dataclass(frozen=True, slots=True)

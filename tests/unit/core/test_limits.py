@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
-from context_summarize.session.limits import own_limits
+from context_summarize.session.request_limits import own_limits
 
 SHARES = st.floats(0.05, 1.0)
 TOKENS = st.integers(0, 1_000_000)

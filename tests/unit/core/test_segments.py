@@ -14,7 +14,7 @@ from context_summarize.core.segments import derive_segment_tokens, derive_summar
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 from tests.support.rendered import render_groups
 from tests.support.rows import assistant, call, calls, hook, result, user
 
@@ -224,7 +224,7 @@ class TestKeys:
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
         assert merge_node(leaves[:2], template_hash="t", summary_tokens=100).summary_tokens == 100
         assert merge_node(leaves * 3, template_hash="t", summary_tokens=100).summary_tokens == 600
-        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100).summary_tokens == 600
+        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100).summary_tokens == 1_000
         assert node.children == leaves
         keys = {
             merge_node(children, template_hash=template, summary_tokens=tokens).key

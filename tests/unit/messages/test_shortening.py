@@ -10,7 +10,7 @@ from amplifier_core.message_models import Message
 
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from tests.support.rows import assistant, result, user
+from tests.support.rows import assistant, feed, result, user
 from tests.unit.messages.shapes import IMAGE, PNG, SIGNED, view
 
 LONG = "many words that say nothing new " * 3_125
@@ -19,8 +19,7 @@ LONG = "many words that say nothing new " * 3_125
 async def call_in_a_small_window(call: dict[str, Any]) -> dict[str, Any]:
     """The call as a request shows it that has no room for all of it."""
     manager = SummarizingContextManager(max_tokens=8_000, safety_margin=0)
-    for row in (user("Go."), call, result("c", "Done.")):
-        await manager.add_message(row)
+    await feed(manager, (user("Go."), call, result("c", "Done.")))
     return next(row for row in await manager.get_messages_for_request() if row["role"] == "assistant")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rendered import RenderedRow
 
 COUNT = TokenCounter().count
 LONG = "we looked at it again and it is as it was " * 20

@@ -17,7 +17,7 @@ SAID = "Never push on Fridays."
 CLOSED = (
     "```\n{}\n```", "```py x=1\n# Title\n{}\n```", "~~~text\n{}\n~~~", "````md\n```\n{}\n```\n````",
     "```md\nSee:\n```sh\nls\n```\n{}\n```", "- a list\n  ```\n  {}\n  ```", "> ```\n> {}\n> ```",
-    "> {}", ">{}", ">> {}", "> Dear all.\n{}", "- > {}", "> # {}", "&gt; {}", "\uff1e {}", "\u200b> {}", "\u2502 {}",
+    "> {}", ">{}", ">> {}", "- > {}", "> # {}", "&gt; {}", "\uff1e {}", "\u200b> {}", "\u2502 {}",
     "<document>{}</document>", "<file path='a/b.md'>\n{}\n</file>", '<page title="a > b">\n{}\n</page>',
     "<system-reminder>\n\n{}\n\n</system-reminder>", "<file>\n<file>x</file>\n{}\n</file>", "<p>{}</p>",
     "<document>\n</document>\n{}\n</document>", "It says <quote>{}</quote>.", "[quote=mia]\n{}\n[/quote]",
@@ -58,7 +58,7 @@ def test_what_others_say_is_not_the_users_own_text(form: str) -> None:
     [
         "- Never push.\n- Always test.", "1. Never push.\n   Always test.", "-Never push.\n-Always test.",
         "Rules:\n  - Take care.\n    - Never push.", "# Rules\nNever push.", "**Never push.**",
-        "Begin.\n- Begin so. Never push.",
+        "Begin.\n- Begin so. Never push.", "> Shall I push?\nNever push.", "A forwarded message. Never push.",
         "From: Berlin\nTo: Munich\nDate: 5 May\n\nNever push.", "Use Promise<void> here. Never push.",
         "Check out <branch>, then\nnever push: Never push.", 'A 5" pipe.\nNever push.', 'See "a" and "b".\nNever push.',
         "Close the </div> there. Never push.", "```html\n<div>\n```\nNever push.", '```py\nx = "a\n```\nNever push.',

@@ -14,9 +14,9 @@ from context_summarize.messages.reading import analyse
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.summaries.answer import answer_text
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.request import Job, Target
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.transcript.escaping import numbered
-from context_summarize.transcript.rows import render_rows
+from context_summarize.transcript.rendered import render_rows
 from tests.support.rendered import render_groups
 from tests.support.rows import tool_session
 from tests.support.services import services

@@ -11,7 +11,7 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import mount
 from context_summarize.recall.tools import ContextTool, mount_steering
 from context_summarize.testing import ScriptedProvider
-from tests.support.rows import tool_session
+from tests.support.rows import feed, tool_session
 
 
 class Offers:
@@ -106,8 +106,7 @@ async def test_a_user_steers_a_session_through_the_model():
     cleanup = await mount(coordinator, {"cache": "memory", "keep_recent": 4})
     await mount_steering(coordinator)
     tool, context = coordinator.get("tools")["context"], coordinator.get("context")
-    for row in tool_session(12, size=800):
-        await context.add_message(row)
+    await feed(context, tool_session(12, size=800))
     provider = ScriptedProvider(context_window=20_000, max_output_tokens=1_000)
     before = await context.get_messages_for_request(provider=provider)
 

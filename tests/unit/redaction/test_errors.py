@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from types import SimpleNamespace
+from typing import Any
 
-import pytest
-
-from context_summarize.config import Config
-from context_summarize.events import Outbox
+from context_summarize import SummarizingContextManager
 from context_summarize.redaction import traceback_of
-from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.session.windows import Windows
+from context_summarize.testing import ScriptedProvider
+from tests.support.recorder import Clock
+from tests.support.rows import tool_session
 
 KEY = "gh" + "p_" + "FakeNotReal0" * 3
 
 
-class Broken:
-    """Whatever it is asked, it fails and quotes its key."""
+class Broken(ScriptedProvider):
+    """Whatever it is asked, it fails and quotes its key; hooks and a system prompt as well."""
 
-    def get_model_info(self):
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
         raise ValueError(f"401 for https://x.example/?key={KEY}")
 
-    async def get_info(self):
+    async def get_model_info(self) -> Any:
         raise RuntimeError(f"\x1b[31m{KEY}\x1b[0m") from ValueError(KEY)
 
-    async def emit(self, name, data):
+    async def emit(self, name: str, data: object) -> None:
         raise RuntimeError(f"Authorization: Bearer {KEY}")
 
-    async def factory(self):
+    async def factory(self) -> str:
         raise KeyError(KEY)
 
 
@@ -45,25 +43,19 @@ def test_a_traceback_keeps_its_place_and_loses_its_secrets():
     assert "test_errors.py" in told
 
 
-@pytest.mark.parametrize("what", ["window", "hook", "prompt"])
-def test_no_key_reaches_a_log(caplog, what):
-    broken = Broken()
+async def test_no_key_reaches_a_log(caplog):
+    """Of a provider, its window, a hook and a system prompt."""
+    caplog.set_level(logging.DEBUG, "context_summarize")
+    broken, clock = Broken(), Clock()
+    host: Any = SimpleNamespace(hooks=broken, get=lambda _: None)
+    made = SummarizingContextManager(host, keep_recent=2, segment_tokens=64, clock=clock, sleep=clock.sleep)
+    await made.set_system_prompt_factory(broken.factory)
+    await made.set_messages(tool_session(12))
+    await made.get_messages_for_request(900, broken)
+    await made.get_messages_for_request(None, broken)
+    await made.close()
 
-    async def run() -> None:
-        if what == "window":
-            assert await Windows(Config()).of(broken) is None
-        elif what == "hook":
-            outbox = Outbox(SimpleNamespace(hooks=SimpleNamespace(emit=broken.emit)))
-            outbox.put("x", {})
-            await outbox.flush()
-        else:
-            prompt = SystemPrompt(len)
-            prompt.set_factory(broken.factory)
-            await prompt.refresh()
-
-    with caplog.at_level(logging.DEBUG):
-        asyncio.run(run())
-
-    assert "[redacted: " in caplog.text
+    for said in ("KeyError", "Authorization", "https://x.example", "RuntimeError"):
+        assert said in caplog.text, said
     assert KEY not in caplog.text
     assert all(record.exc_info is None for record in caplog.records)

@@ -18,6 +18,8 @@ WORDS = [
     "password", "password is", "Passwort der ", "mot de passe", "密码", "パスワードは", "비밀번호", "Пароль ", "token",
     "API key", "name: DB_PASSWORD value", "value", "://", "curl -u ", "eyJ", "sk-", "key-", "authorization: ",
     "cookie: ", "requirepass ", "totp ", "seed phrase ", "user,password\n",
+    "--token ", "glpat-", "&amp;", "password:x&", "password (", "password (a", "| password ", "['password'] ",
+    "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "A" * 39 + "1\n",
     "|password|\n|---|\n", 'variable "password" {',
     "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "A" * 64 + "\n",
 ]  # fmt: skip

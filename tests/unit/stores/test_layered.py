@@ -160,19 +160,6 @@ class TestTrouble:
         assert (await shaky.kept.get(["a", "b"])).keys() == {"a", "b"}
 
 
-class TestClose:
-    @pytest.mark.parametrize("trouble", ["hangs", "fails"])
-    async def test_trouble_does_not_hold_up_the_end(self, trouble: str, no_hang: None) -> None:
-        """With an entry that cannot be written; no task is left."""
-        before = asyncio.all_tasks()
-        store, shaky, _ = make(timeout=HANG)
-        getattr(shaky, trouble)()
-        await store.put(summary("a"))
-        await store.close()
-        await asyncio.sleep(0)
-        assert asyncio.all_tasks() == before
-
-
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["put", "get"]), st.sampled_from("abc"), st.integers(0, 3)),

@@ -18,7 +18,7 @@ from context_summarize.stores import SqliteStore, open_file, open_store
 from context_summarize.testing import ScriptedProvider
 from tests.contracts.factories import summary
 from tests.support.gated import answer
-from tests.support.rows import tool_session
+from tests.support.rows import feed, tool_session
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
 FILE = "amplifier/context-summarize/summaries.db"
@@ -52,8 +52,7 @@ async def mounted(config: dict[str, Any]) -> tuple[SummarizingContextManager, An
 async def served(made: SummarizingContextManager, turns: int = 12, *, start: int = 0) -> ScriptedProvider:
     """The provider of a session's next request, in whose view summaries stand."""
     provider = ScriptedProvider(then=answer)
-    for row in tool_session(turns, start=start):
-        await made.add_message(row)
+    await feed(made, tool_session(turns, start=start))
     view = await made.get_messages_for_request(900, provider)
     assert any("messages" in (row.get("metadata") or {}) for row in view)
     return provider
@@ -121,8 +120,7 @@ class TestMounted:
         try:
             made, cleanup = await mounted({})
             assert files(tmp_path) == []
-            for row in tool_session(2):
-                await made.add_message(row)
+            await feed(made, tool_session(2))
             await made.get_messages_for_request(10**6, ScriptedProvider(then=answer))
             assert files(tmp_path) == []
             assert (await served(made, 10, start=2)).calls > 0

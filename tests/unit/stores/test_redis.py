@@ -17,7 +17,7 @@ from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
-from tests.support.rows import tool_session
+from tests.support.rows import feed, tool_session
 from tests.support.views import untimed
 
 PASSWORD = "hunter2-and-more"
@@ -47,15 +47,7 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-class TestSummariesInRedis(contract.TestSummaries):
-    pass
-
-
-class TestRecordsInRedis(contract.TestRecords):
-    pass
-
-
-class TestUseOfRedis(contract.TestUse):
+class TestRedis(contract.TestContract):
     pass
 
 
@@ -87,8 +79,7 @@ async def test_a_session_serves_every_request_whatever_the_server_does(
         if at in trouble:
             trouble[at]()
             clock.time += 31
-        for row in rows[4 * at : 4 * at + 4]:
-            await context.add_message(row)
+        await feed(context, rows[4 * at : 4 * at + 4])
         view = await context.get_messages_for_request(token_budget=1_500, provider=provider)
         assert view[-1]["content"] == rows[4 * at + 3]["content"]
     assert untimed(await context.get_messages()) == rows

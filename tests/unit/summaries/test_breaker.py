@@ -11,7 +11,7 @@ from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.failures import Breaker
-from context_summarize.summaries.request import Job, Target
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock

@@ -27,8 +27,8 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.call import LONGEST_WAIT, Summarizer
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.request import Job, Target
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
 from context_summarize.transcript.escaping import fence_of

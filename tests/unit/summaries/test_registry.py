@@ -20,9 +20,9 @@ from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores import MemoryStore, SummaryStore
 from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.jobs import Target
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
-from context_summarize.summaries.request import Target
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder
 from tests.support.rows import tool_session
@@ -93,7 +93,7 @@ def noted(read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(node)
         return source(log, node)
 
-    monkeypatch.setattr("context_summarize.summaries.request.source", source_of)
+    monkeypatch.setattr("context_summarize.summaries.jobs.source", source_of)
 
 
 async def settle() -> None:

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from context_summarize.config import Config
-from context_summarize.session.host import Providers, find_provider
-from context_summarize.summaries.request import Target
+from context_summarize.session.mounts import Mounts, find_provider
+from context_summarize.summaries.jobs import Target
 
 
 def named(name: Any) -> Any:
@@ -21,7 +21,7 @@ def coordinator(**providers: Any) -> Any:
 async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted() -> None:
     """In this order."""
     one, two, other = named("a"), named("b"), named("c")
-    providers = Providers(coordinator(one=one, two=two), Config())
+    providers = Mounts(coordinator(one=one, two=two), Config())
     assert providers.seen(None) is one
     assert providers.seen(other) is other
     assert providers.seen(None) is other

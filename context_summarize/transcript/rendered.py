@@ -29,7 +29,7 @@ class RenderedRow:
 
     @property
     def said(self) -> str:
-        """What was said in the row: of a user row the user's own text."""
+        """The words of the row: of a user row the user's own text."""
         return self.text if self.own is None else self.own
 
 

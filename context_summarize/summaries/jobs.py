@@ -14,7 +14,7 @@ from context_summarize.core.segments import source
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, escape_fence, fence_of, numbered
-from context_summarize.transcript.rows import RenderedRow, render_rows
+from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
@@ -37,7 +37,7 @@ class Target:
     output: int | None = None
     """Tokens that one answer may hold at most; None = unknown."""
     basis: str = "request"
-    """What it was chosen by: the setting, or the conversation's own requests."""
+    """The reason for its choice: the setting, or the conversation's own requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Job:
 
 
 def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Job:
-    """What a node is summarised from: its rows read, rendered and redacted, or the texts of its children."""
+    """Returns the source of a node's summary: its rows read, rendered and redacted, or the texts of its children."""
     if node.children:
         text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
         return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
@@ -88,14 +88,12 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
     )
 
 
-# --- the request ----------------------------------------------------------------------------------------------------
-
-
 def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False) -> int:
     """`max_output_tokens`: twice the length that is asked for, and reasoning; all of it twice in a second try."""
-    room = (2 * summary_tokens + _THINKING) * (1 + is_second)
+    tries = 2 if is_second else 1
+    room = tries * (2 * summary_tokens + _THINKING)
     if target.window is not None:
-        room = min(room, max(2 * summary_tokens, target.window // 4) * (1 + is_second))
+        room = min(room, tries * max(2 * summary_tokens, target.window // 4))
     return room if target.output is None else min(room, target.output)
 
 

@@ -1,4 +1,4 @@
-"""What one request has to keep to, and how it is found out."""
+"""The limits of one request: what its host asks for, and what that leaves for the view."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from context_summarize.config import Config
 from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.host import Providers
-from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.session.windows import Refusals, request_budget
-from context_summarize.tokens.calibration import Meter
-from context_summarize.tokens.counter import TokenCounter
 
 _NOTES_AT = 16_000
 """Tokens of the base up to which the notes take their share; beyond it they grow with its root."""
@@ -23,7 +18,7 @@ _NOTES_AT = 16_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """What the host asks for with a request."""
+    """The host's options for a request."""
 
     token_budget: int | None = None
     """Tokens that the request may hold; None or 0 = what the provider's window gives."""
@@ -36,7 +31,7 @@ class RequestOptions:
     is_manual: bool = False
     """`compact()` asks for it."""
     focus: str | None = None
-    """What `compact()` should keep above all."""
+    """The subject that `compact()` should keep above all."""
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
@@ -52,7 +47,7 @@ def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request has to keep to."""
+    """The limits of one request."""
 
     budget: int
     """Tokens, as the provider counts."""
@@ -79,52 +74,6 @@ class RequestLimits:
         return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
-class Host:
-    """What a request hears from its host: its limits, the provider's own figures, and whether it is cancelled."""
-
-    def __init__(self, coordinator: Any | None, config: Config) -> None:
-        self._config = config
-        self.counter = TokenCounter()
-        self.meter = Meter()
-        self.providers = Providers(coordinator, config)
-        self.is_cancelled = self.providers.is_cancelled
-        self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
-        session_id = getattr(coordinator, "session_id", None)
-        self.session_id = session_id if isinstance(session_id, str) else None
-        self.is_child = isinstance(getattr(coordinator, "parent_id", None), str)
-        """True in the session of a sub-agent."""
-        self.refusals = Refusals(self.meter, config.safety_margin)
-        self.last = RequestOptions()
-        """What the host asked for last, as far as it holds for more than one request."""
-        self.served: RequestLimits | None = None
-        """Those of the last request."""
-
-    async def limits(self, wanted: RequestOptions) -> RequestLimits:
-        """Returns the limits of the next request; nothing is decided yet.
-
-        Raises:
-            TypeError, ValueError: as `request_budget`.
-        """
-        provider, system = self.providers.seen(wanted.provider), self.system
-        windows = self.providers.windows
-        budget = await request_budget(self._config, wanted.token_budget, provider, windows)
-        budget = await self.refusals.bounded(budget, provider, windows)
-        if system.factory is not None:
-            await system.refresh()
-        cap = self._config.threshold_tokens
-        own_cap = None if cap is None else self.meter.own(cap)
-        limits = RequestLimits(
-            budget=budget,
-            own=own_limits(self._config, max(1, self.meter.invert(budget)), system.tokens, own_cap),
-            system_prompt=system.text,
-            status=system.status,
-            correct=self.meter.correct,
-        )
-        if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
-        return limits
-
-
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
     """Returns the settings as they bear on a budget in our own tokens.
 
@@ -133,7 +82,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     """
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
-    notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 2 * base)
+    notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 3 * base)
     if isinstance(given, str):
         given = min(4_000, max(1, base // 10))
         newest: int | None = short_length(given)
