@@ -33,6 +33,7 @@ from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full
 from tests.support.rows import assistant, call, calls, result, user
+from tests.support.secrets import known
 
 pytestmark = pytest.mark.usefixtures("no_hang")
 
@@ -199,6 +200,29 @@ def test_every_row_of_a_recording_is_read_in_linear_time(unit: str | None, tmp_p
             assert command(*asked).exit_code == 0
 
     assert not grows(replayed, READ // 2, 2 * READ, full(3, 1), time.process_time), said
+
+
+TELLING = [
+    "password", "password is", "Passwort der ", "mot de passe", "密码", "パスワードは", "비밀번호", "Пароль ", "token",
+    "API key", "name: DB_PASSWORD value", "value", "://", "curl -u ", "eyJ", "sk-", "key-", "authorization: ",
+    "cookie: ", "requirepass ", "totp ", "seed phrase ", "user,password\n",
+    "--token ", "glpat-", "&amp;", "password:x&", "password (", "password (a", "| password ", "['password'] ",
+    "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "A" * 39 + "1\n",
+    "|password|\n|---|\n", 'variable "password" {',
+    "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "A" * 64 + "\n",
+]  # fmt: skip
+AWAKE = "ghp_ eyJ token= :// curl login bearer -----END PRIVATE KEY----- sk- password Passwort 密码 cookie totp\n"
+"""Wakes every rule."""
+SEARCHED = full(100_000, 25_000)
+
+
+@pytest.mark.parametrize("unit", [*SIGNS, *TELLING], ids=repr)
+def test_a_text_is_searched_for_secrets_in_linear_time(unit: str) -> None:
+    """All rules together, for a sign or a telling word, and any sign."""
+    for other in random.sample(SIGNS, full(6, 3)):
+        for short, long in zip(shapes(unit, other, SEARCHED // 4), shapes(unit, other, SEARCHED), strict=True):
+            why = grows(known, AWAKE + short, AWAKE + long, SEARCHED / 600_000, time.thread_time)
+            assert not why, (unit, other)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The time that rows get: ISO 8601 in UTC, only where the host gave none, and the same one for the same row."""
+"""The time that rows get: only where the host gave none."""
 
 from __future__ import annotations
 
@@ -6,36 +6,31 @@ from typing import Any
 
 import pytest
 
-from context_summarize.messages.timing import set_times, time_text, timeless
-from context_summarize.testing import JsonRow
+from context_summarize import SummarizingContextManager
 from tests.support.rows import user
+from tests.support.views import untimed
 
-NOW = time_text(1_774_000_000.25)
-
-
-def timed(row: JsonRow) -> JsonRow:
-    copy = dict(row)
-    set_times([copy], NOW, ())
-    return copy
+TIME = "2026-02-06T10:00:00.123Z"
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("marks", "is_timed"),
     [
-        {"metadata": {"timestamp": "2026-02-06T10:00:00.123Z"}},
-        {"timestamp": "2026-02-06T10:00:00Z"},  # beside the metadata, as older hosts write it
-        {"metadata": ["no place for a time"]},
+        ({"metadata": {"timestamp": TIME}}, False),
+        ({"timestamp": TIME}, False),  # beside the metadata, as older hosts write it
+        ({"metadata": ["no place for a time"]}, False),
+        ({"metadata": None}, True),
+        ({"metadata": {}}, True),
+        ({"metadata": {"timestamp": None}}, True),
+        ({"metadata": {"source": "hook"}}, True),
     ],
 )
-def test_a_time_of_the_hosts_stays_as_it_is(given: dict[str, Any]) -> None:
-    row = {**user("Hello."), **given}
-    assert timed(row) == row
-
-
-@pytest.mark.parametrize("marks", [None, {}, {"timestamp": None}, {"source": "hook"}])
-def test_other_marks_stay_and_are_not_those_of_the_host(marks: dict[str, Any] | None) -> None:
-    before = dict(marks or {})
-    row = timed({**user("Hello."), "metadata": marks})
-    assert row["metadata"] == {**before, "timestamp": NOW}
-    assert (marks or {}) == before
-    assert timeless(row) == timeless({**user("Hello."), "metadata": marks})
+async def test_a_time_and_other_marks_of_the_hosts_stay_as_they_are(marks: dict[str, Any], is_timed: bool) -> None:
+    manager = SummarizingContextManager()
+    row = {**user("Hello."), **marks}
+    given = {**row, "metadata": dict(marks["metadata"])} if isinstance(marks.get("metadata"), dict) else dict(row)
+    await manager.add_message(row)
+    [kept] = await manager.get_messages()
+    assert row == given, "what the host passed is the host's"
+    assert (kept != row) is is_timed
+    assert untimed([kept]) == untimed([row])

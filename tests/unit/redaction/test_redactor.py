@@ -103,22 +103,6 @@ def test_an_assigned_secret_is_found_whatever_stands_before_the_sign_of_assignme
             assert known(clean) == clean
 
 
-def test_a_password_is_found_though_it_holds_a_word_that_variables_hold():
-    for value in ("passw0rd" + "123", "hunter2secret" + "0", "mytoken" + "12345", "inputvalue" + "99x"):
-        for form in ("password: {}", "DB_PASSWORD={}", "My password is {}, keep it"):
-            assert known(form.format(value)) == form.format("[redacted: password]")
-    assert "abcdef" not in known("Authorization: Bearer abcdef" + "123456")
-
-
-def test_a_key_that_a_sentence_tells_is_found():
-    for text in [
-        "My API key is {}", "the token is {}, keep it", "Our secret was '{}'", "The client secret is {}.",
-    ]:  # fmt: skip
-        for value in ("a8Xk" + "29Qp", "9f8e7d" + "6c5b4a", "b3Kx-91" + "LmQ2", "Zx81kQp0vT3m" + "N7aLr92w"):
-            clean = known(text.format(value))
-            assert clean == text.format("[redacted: secret]"), clean
-
-
 def test_at_most_one_row_in_a_hundred_of_a_recording_is_touched():
     """Real conversations without a secret: every touched row is a false hit."""
     rows = [row for path in RECORDINGS for row in path.read_text("utf-8").splitlines()[:: full(1, 3)]]

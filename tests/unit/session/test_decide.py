@@ -1,4 +1,4 @@
-"""The rule of a request as a pure function: each part of it once, and that it comes to its end whatever happens."""
+"""The rule of a request as a pure function: each part of it once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
@@ -104,35 +102,3 @@ def test_the_rule(rule: str) -> None:
     """By what is used, what the whole compaction would free or lack, and what the ready part would free."""
     for case, whole, ready, step in STEPS[rule]:
         assert (case, whole, ready, decided(case, whole, ready=ready)) == (case, whole, ready, step)
-
-
-@given(
-    missing=st.integers(0, 6),
-    outcomes=st.lists(st.sampled_from(["all", "late", "more"]), min_size=1),
-    case=st.fixed_dictionaries(
-        {
-            "used": st.integers(0, 1_500),
-            "is_ahead": st.booleans(),
-            "is_cold": st.booleans(),
-            "is_manual": st.booleans(),
-            "defer_below": st.sampled_from([0.0, 750.0]),
-        }
-    ),
-)
-def test_it_comes_to_its_end(missing: int, outcomes: list[str], case: dict[str, Any]) -> None:
-    """Whatever comes of each wait: a plan of seven texts needs no more rounds than there are texts, and one more."""
-    in_vain, steps, left = False, list[str](), missing
-    for outcome in [*outcomes, *["all"] * 20]:
-        step = decided({**case, "in_vain": in_vain}, {"missing": left}, ready={"freed": 0})
-        steps.append(step)
-        if step in ("go on", "compact"):
-            break
-        if step == "wait" and outcome == "late":
-            in_vain = True
-        else:  # what was missing has a size now, and the next plan may lack others
-            left = left - 1 if outcome == "more" else 0
-    assert steps[-1] in ("go on", "compact")
-    assert len(steps) <= missing + 2
-    assert "wait" not in steps[steps.index("fall back") :] if "fall back" in steps else True
-    if case["used"] > 1_000 and not case["is_manual"]:
-        assert steps[-1] == "compact"
