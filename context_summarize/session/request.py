@@ -91,7 +91,7 @@ class Requests:
         return self._under_way > 0
 
     async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
-        """Returns the conversation as it is now, beside what is retained; its segments are cut where it may be compacted."""
+        """Returns the conversation as it is now, with its segments cut where a compaction may be due."""
         retention = self._current.retention
         while True:
             chat = await self._current.resumed(hides_system=given.system_prompt is not None)
