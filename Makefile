@@ -94,6 +94,8 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.real.conversations $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.prospective $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.cuts $(REAL_OPTIONS)
+	$(PEERS)/bin/python -m benchmarks.lasting $(REAL_OPTIONS)
+	$(PEERS)/bin/python -m benchmarks.false_lines $(REAL_OPTIONS)
 
 bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops and providers, and its command line if it is here (AMPLIFIER=FILE)
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions

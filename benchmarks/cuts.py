@@ -2,10 +2,11 @@
 
 Claude Code's published sessions (`benchmarks.real.checkpoints`) hold the model's own summary at each compaction. The
 same rows are played to a contestant up to each of these *cuts*; nothing is compacted beyond what it does by itself.
-Its next request is judged there, a line for each text:
+Its next request is judged there, a line for each text; one that the contestant lost holds nothing.
 
-* *model*: the model's summary. *view*: the whole request. *notes*: the row of notes alone. *written*: rows that no
-  history row says, so summaries, notes, and rows that are shortened. *newest*: the newest rows of the view's size.
+* *model*: the model's summary. *notes*: our row of notes alone. *view*: the whole request. *newest*: the newest rows of
+  the view's size. *both*: the model's summary, and the newest rows that then find room in the view's size. *written*:
+  rows that no history row says, so summaries, notes, and rows that are shortened.
 
 An *event* is an identifier in a short argument of a call between this cut and the next one, last shown before the cut;
 values that a tool's schema lists are none. A path has one spelling, from the session's folder on. *of_events* is the
@@ -13,6 +14,7 @@ share that stands in the text, *of_control* that of the identifiers of the same 
 events stand in no verbatim row of the view. *read_again* are files that one of the 20 calls behind the cut reads, and
 one before it had read. *sentences* are the user's own before the cut, *signed* those that hold a word of instructions;
 they are compared by their letters and digits alone. *tokens* is the mean over the *rows*, the cuts that have the text.
+*dollars* are those of all sessions, each up to its last cut.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from itertools import islice
 from statistics import fmean
 
 from benchmarks.field import SUMMARISERS
-from benchmarks.peers import EVERYONE
+from benchmarks.peers import BEST, EVERYONE
+from benchmarks.prices import DOLLARS, dollars
 from benchmarks.prospective import SHORT, WINDOWS
 from benchmarks.real import half
 from benchmarks.real.checkpoints import SET, Recorded, load
@@ -53,13 +56,14 @@ _LEAST = 8
 _SIGN = re.compile(
     r"(?i)\b(?:always|never|don['’]?t|do not|must|make sure|ensure|from now on|only|prefer|avoid|instead|should not)\b"
 )
-_TEXTS = ("model", "view", "notes", "written", "newest")
+_TEXTS = ("model", "notes", "view", "newest", "both", "written")
+_OF_PEERS = ("view", "newest")
 _KINDS = ("events", "control", "unsaid", "read_again", "sentences", "signed")
 _MEANS = ("of_control", "tokens")
 COLUMNS = (
     *("window", "summariser", "contestant", "text", "sessions", "cuts", "rows", "tokens", "events", "of_events"),
     *("of_control", "unsaid", "of_unsaid", "read_again", "of_read_again"),
-    *("sentences", "of_sentences", "signed", "of_signed"),
+    *("sentences", "of_sentences", "signed", "of_signed", *DOLLARS),
 )
 
 
@@ -76,23 +80,31 @@ class Judge:
         self._known = set(self._texts)
 
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
-        while self._left and self._left[0][0].at <= fed:
-            self._judge(*self._left.pop(0), view)
+        while self._left and (at := self._left[0][0].at) <= fed:
+            is_lost = any(row["role"] == "assistant" for row in self._rows[at:fed])  # a request came before this one
+            self._judge(*self._left.pop(0), () if is_lost else view)
+
+    def finish(self) -> None:
+        """Judges the cuts behind which no request came through."""
+        self(len(self._rows), ())
 
     def _judge(self, cut: Cut, end: int, view: Sequence[Row]) -> None:
         written = [row for row in view if said(row) not in self._known]
         verbatim = shown([row for row in view if said(row) in self._known])
+        summary: Row = {"role": "user", "content": cut.summary}
+        size, before = _size(view), self._rows[: cut.at]
         rows = {
             "view": view,
             "notes": [row for row in written if text_of(row).startswith(_NOTES)],
             "written": written,
-            "newest": newest(self._rows[: cut.at], _size(view)),
+            "newest": newest(before, size),
+            "both": [summary, *newest(before, size - _size([summary]))],
         }
         events = self._events(cut.at, end)
         unsaid = [value for value in events if not places(verbatim, value)]
         asked = {"events": list(events), "unsaid": unsaid, "read_again": self._read_again(cut.at, end)}
         others = [found for at in set(events.values()) if (found := self._others(at, cut.at))]
-        sentences = {fold(one): bool(_SIGN.search(one)) for one in self._sentences(cut.at)}
+        sentences = {fold(one): is_signed(one) for one in sentences_of(before)}
         self._count("model", cut.summary, count(cut.summary), asked, others, sentences)
         for name, some in rows.items():
             self._count(name, shown(some), _size(some), asked, others, sentences)
@@ -148,11 +160,17 @@ class Judge:
         behind = islice((path for row in self._rows[cut:end] for path in read_by(row)), _BEHIND)
         return [path.removeprefix(f"{self._folder}/") for path in before.intersection(behind)]
 
-    def _sentences(self, cut: int) -> set[str]:
-        """What the user said in own words."""
-        texts = [text_of(row) for row in self._rows[:cut] if row["role"] == "user"]
-        parts = (part.strip() for text in texts if len(text) <= _TYPED for part in _END.split(_ALIEN.sub("\n", text)))
-        return {part for part in parts if len(fold(part)) >= _LEAST}
+
+def sentences_of(rows: Sequence[Row]) -> set[str]:
+    """What the user said in own words."""
+    texts = [text_of(row) for row in rows if row["role"] == "user"]
+    parts = (part.strip() for text in texts if len(text) <= _TYPED for part in _END.split(_ALIEN.sub("\n", text)))
+    return {part for part in parts if len(fold(part)) >= _LEAST}
+
+
+def is_signed(sentence: str) -> bool:
+    """True where it holds a word of instructions."""
+    return bool(_SIGN.search(sentence))
 
 
 def asked_by(row: Row) -> Iterator[str]:
@@ -185,15 +203,19 @@ def _size(rows: Sequence[Row]) -> int:
 
 def cell(window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
     """One contestant in all sessions, each up to its last cut: a line for each text."""
-    judges = []
+    judges, paid = [], Counter[str]()
     for path in half(SET, sealed):
         recorded = load(path, sealed)
         judges.append(Judge(recorded))
         rows = recorded.session.rows[: recorded.cuts[-1].at]
         session = replace(recorded.session, rows=rows, budget=WINDOWS[window])
-        play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=judges[-1])
+        result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=judges[-1])
+        judges[-1].finish()
+        paid.update(dollars(result))
     told = {"window": window, "summariser": summariser, "contestant": contestant}
-    return {"lines": [{**told, "text": text, **summed(judges, text)} for text in _TEXTS]}
+    texts = _TEXTS if contestant.startswith("Ours") else _OF_PEERS
+    lines = [{**told, "text": text, **summed(judges, text)} for text in texts]
+    return {"lines": [{**line, **paid} if line["text"] == "view" else line for line in lines]}
 
 
 def summed(judges: Sequence[Judge], text: str) -> Figures:
@@ -220,8 +242,8 @@ def measured(
 
 if __name__ == "__main__":
     choices = {
-        "windows": (WINDOWS, list(WINDOWS)),
+        "windows": (WINDOWS, ["40k"]),
         "summarisers": (SUMMARISERS, ["extracts"]),
-        "only": (EVERYONE, ["Ours"]),
+        "only": (EVERYONE, ["Ours", "OursFrugal", "OursVerbatim", *BEST, "PydanticAIWhole", "AgentFrameworkWhole"]),
     }
     sys.exit(command("cuts", __doc__, choices, measured, COLUMNS, halves=True))

@@ -82,6 +82,12 @@ def _call(number: int, text: str, value: str) -> list[Row]:
     return called(number, "write_file", {"path": text, "content": "To be filled."}, f"{text} is written.")
 
 
+def is_compacted(before: Sequence[Row], view: Sequence[Row]) -> bool:
+    """True where a view does not continue the one before and holds fewer tokens."""
+    continued = [said(row) for row in view[: len(before)]] == [said(row) for row in before]
+    return not continued and sum(measure(row, count) for row in view) < sum(measure(row, count) for row in before)
+
+
 class Watch:
     """Finds the first ten compactions of a session, and what share of each kind stands after each of them."""
 
@@ -93,11 +99,9 @@ class Watch:
 
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
         before, self._before = self._before, list(view)
-        continued = [said(row) for row in view[: len(before)]] == [said(row) for row in before]
-        size = sum(measure(row, count) for row in view)
-        if continued or size >= sum(measure(row, count) for row in before):
+        if not is_compacted(before, view):
             return
-        text = shown(view)
+        text, size = shown(view), sum(measure(row, count) for row in view)
         for kind, shares in self.kept.items():
             shares.append(fmean(stands(item, text) for item in self._items if item[0] == kind))
         self.sizes, self.fed = [*self.sizes, size], fed

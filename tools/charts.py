@@ -1,4 +1,4 @@
-"""Draws the two pictures of docs/benchmarks.md, light and dark, from docs/benchmarks.json; it needs matplotlib."""
+"""Draws the pictures of docs/benchmarks.md, light and dark, from docs/benchmarks.json; it needs matplotlib."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,10 @@ from matplotlib.ticker import PercentFormatter
 DOCS = Path(__file__).parents[1] / "docs"
 NAMES = {"Ours": "this module", "OursVerbatim": "its profile verbatim"}
 NAMES |= {"LangChainWhole": "LangChain", "Hermes": "Hermes", "StrandsMost": "Strands", "rows": "newest rows alone"}
+OTHERS = {"OursFrugal": "its profile frugal", "PydanticAIWhole": "PydanticAI", "AgentFrameworkWhole": "AgentFramework"}
 LINES = {"Ours": "-", "LangChainWhole": "--", "Hermes": "-.", "StrandsMost": ":"}
+POINTS = {"Ours": "o", "OursFrugal": "s", "OursVerbatim": "D", "LangChainWhole": "^", "Hermes": "v", "StrandsMost": "<"}
+POINTS |= {"PydanticAIWhole": ">", "AgentFrameworkWhole": "P"}
 KINDS = {"instruction": "Instructions", "request": "Requests", "file": "Files", "value": "Values"}
 WINDOWS = {"40k": "Window of 40,000 tokens", "200k": "Window of 200,000 tokens"}
 COLOURS = {
@@ -21,6 +24,8 @@ COLOURS = {
     "dark": {"paper": "#14171a", "quiet": "#9aa4ae", "line": "#2f363d", "open": "#35577c", "sealed": "#6cb0f5"}
     | {"Ours": "#6cb0f5", "LangChainWhole": "#e8935c", "Hermes": "#6cc495", "StrandsMost": "#bb97ee"},
 }
+HALVES = ("prospective", "cuts")
+"""Parts of the figures that have both halves of the data."""
 Figures = dict[str, Any]
 
 
@@ -74,6 +79,22 @@ def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours
         axis.text(1.04, place, told_share, fontsize=9, va="center")
 
 
+def price(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
+    """By half, what all sessions cost and the share of what later calls name: a point for each library and profile."""
+    figure, axes = plt.subplots(1, len(halves), figsize=(9, 3.5), sharey=True, layout="constrained")
+    for axis, (half, lines) in zip(axes, halves.items(), strict=True):
+        told = {one["contestant"]: one for one in lines if one.get("text") == "view" and one["window"] == "40k"}
+        for who, sign in POINTS.items():
+            colour = colours.get(who, colours["Ours"] if who.startswith("Ours") else colours["quiet"])
+            mark: Figures = {"marker": sign, "color": colour, "mec": colours["paper"], "ms": 9, "clip_on": False}
+            name = NAMES.get(who) or OTHERS[who]
+            axis.plot(told[who]["dollars_sol"], told[who]["of_events"], linestyle="", label=name, **mark)
+        most = max(one["dollars_sol"] for one in told.values())
+        title = f"{half.capitalize()}: {told['Ours']['events']} names, {told['Ours']['sessions']} sessions"
+        axis.set(title=title, xlabel="dollars", xlim=(0, 1.1 * most), ylim=(0, 1))
+    return _finish(figure, "y")
+
+
 def _finish(figure: Figure, shares: Any) -> Figure:
     """The axis that has shares, lines at its quarters, and one legend for all."""
     for axis in figure.axes:
@@ -83,19 +104,20 @@ def _finish(figure: Figure, shares: Any) -> Figure:
         axis.grid(axis=shares)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     told = dict(zip(labels, handles, strict=True))
-    figure.legend(told.values(), told.keys(), loc="outside upper center", ncols=len(told), handlelength=2.5)
+    columns = len(told) if len(told) < 6 else 4
+    figure.legend(told.values(), told.keys(), loc="outside upper center", ncols=columns, handlelength=2.5)
     return figure
 
 
 def main() -> None:
     """Draw what the figures are there for."""
     found = json.loads((DOCS / "benchmarks.json").read_text("utf-8"))
-    names = {"open": "prospective", "sealed": "prospective sealed"}
-    halves = {half: found[name]["figures"] for half, name in names.items() if name in found}
+    parts = {name: {"open": found[name]["figures"], "sealed": found[f"{name} sealed"]["figures"]} for name in HALVES}
     for scheme, colours in COLOURS.items():
         with plt.rc_context(style(colours)):
-            curves = survival(found["survival"]["figures"], colours)
-            for name, figure in {"survival": curves, "prospective": prospective(halves, colours)}.items():
+            drawn = {"survival": survival(found["survival"]["figures"], colours)}
+            drawn |= {"prospective": prospective(parts["prospective"], colours), "price": price(parts["cuts"], colours)}
+            for name, figure in drawn.items():
                 figure.savefig(DOCS / "images" / f"{name}-{scheme}.svg", metadata={"Date": None, "Creator": None})
 
 

@@ -1,0 +1,177 @@
+"""`python -m benchmarks.false_lines`: how many lines of the notes say what their messages do not?
+
+Sessions are played to this module. Each line of each row of notes is looked up in the history by the form that
+docs/design.md promises, the same line of a session once; the code that wrote it is not asked. It is *false* where a
+quoted part does not stand in the message that it names, or not in this order; where another one spoke; where numbers do
+not ascend; where the words behind the arrow did not end the turn so far; where a name stands in no earlier call; or
+where it has no known form. Those of open data are printed.
+
+*corrections* are pairs of a sentence of the user's that is quoted and a later one that takes something back and has a
+name or figure of it; of *uncorrected* ones the request does not show the later sentence.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.cuts import fold, sentences_of
+from benchmarks.field import SUMMARISERS
+from benchmarks.peers import EVERYONE
+from benchmarks.real import beam, coding, half
+from benchmarks.real.checkpoints import SET, load
+from benchmarks.report import Figures, command, run_all
+from benchmarks.run import play
+from benchmarks.scores import shown
+from benchmarks.sessions import Session, recorded
+from benchmarks.tokens import Row, calls_of, text_of
+from benchmarks.words import identifiers, places
+
+SETS: Mapping[str, tuple[int, Callable[[bool], list[Session]]]] = {
+    "entire": (40_000, lambda sealed: [load(path, sealed).session for path in half(SET, sealed)]),
+    "coding": (40_000, coding.load_all),
+    "BEAM": (16_000, lambda sealed: beam.load_all("500K" if sealed else "100K", sealed)),
+    "airline": (16_000, lambda sealed: [] if sealed else [Session(name="airline", rows=tuple(recorded()))]),
+}
+"""The window and the sessions of each set."""
+COLUMNS = ("set", "sessions", "lines", "false", "corrections", "uncorrected")
+_MARKS = '"“”«»‹›'  # noqa: RUF001 - quotation marks
+_MARKED = '(?:"[^"]*"|“[^”]*”|«[^»]*»|‹[^›]*›)'  # noqa: RUF001 - quotation marks
+_SAID = re.compile(r"#(\d+) (.*)")
+_ENDED = re.compile(r"→ #(\d+) (.+)")
+_USED = re.compile(rf"#(\d+) ([^:]+): ({_MARKED})")
+_PATH = re.compile(rf"(.+?) \(#(\d+)(?:: ({_MARKED}))?\)(?:; |\Z)")
+_RUN = re.compile(rf"({_MARKED}) \(#(\d+)\)(?:: ({_MARKED}))?(?:; |\Z)")
+_LEFT_OUT = re.compile(r"\[…\]|\[redacted: [\w ]+\]")
+_CORRECTION = re.compile(
+    r"(?i)\b(?:not(?! sure| be\b| enough)|no longer|instead|actually|wrong|rather|sorry|oops|never ?mind|undo|changed?)"
+)
+
+
+class Watch:
+    """Looks up the notes of every request of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self.is_true: dict[str, bool] = {}
+        self.is_corrected: dict[str, bool] = {}
+        self._rows = [row for row in session.rows if row["role"] != "system"]
+        self._texts = [_flat(text_of(row)) for row in self._rows]
+        self._called = [
+            _flat(*(one for call in calls_of(row) for one in _strings(call["arguments"]))) for row in self._rows
+        ]
+        by_call = {row["tool_call_id"]: text_of(row) for row in self._rows if row["role"] == "tool"}
+        self._results = [_flat(*(by_call.get(call["id"], "") for call in calls_of(row))) for row in self._rows]
+
+    def __call__(self, fed: int, view: Sequence[Row]) -> None:
+        for text in map(text_of, view):
+            if text.startswith("[Notes on messages"):
+                first, *lines, _ = text.split("\n")
+                end = int(re.findall(r"to (\d+)", first)[0])
+                for line, is_true in self._looked_up(lines, end):
+                    self.is_true[line] = self.is_true.get(line, True) and is_true
+                self._correct(lines, end, fold(shown(view)))
+
+    def _looked_up(self, lines: Sequence[str], end: int) -> Iterator[tuple[str, bool]]:
+        """Each line but headings and counts, and whether it is true."""
+        last, is_used = 0, False
+        for line in (one.removeprefix("> ") for one in lines):
+            heading, _, items = line.partition(": ")
+            if re.match(r"Quoted from|Lines with a value|\([\d,]+ more", line):
+                is_used |= line.startswith("Lines")
+            elif re.match("Paths|Newest runs", heading):
+                form = _RUN if heading.startswith("Newest") else _PATH
+                yield (
+                    line,
+                    not form.sub("", items) and all(self._ran(*found.groups()) for found in form.finditer(items)),
+                )
+            elif heading.startswith("Names in earlier calls"):
+                yield line, all(any(name in call for call in self._called[:end]) for name in items.split(", "))
+            elif is_used:
+                used = _USED.fullmatch(line)
+                yield line, bool(used and self._says(int(used[1]), used[2], used[3][1:-1]))
+            elif ended := _ENDED.fullmatch(line):
+                number = int(ended[1])
+                yield line, self._ends(last, number, end) and self._says(number, "the agent", ended[2])
+            else:
+                said = _SAID.fullmatch(line)
+                before, last = last, int(said[1]) if said else last
+                yield line, bool(said and before < last <= end and self._says(last, "the user", said[2]))
+
+    def _says(self, number: int, who: str, quoted: str) -> bool:
+        row = self._rows[number - 1]
+        speaker = {"user": "the user", "assistant": "the agent"}.get(row["role"]) or row["name"]
+        return speaker == who and _stands(quoted, self._texts[number - 1])
+
+    def _ends(self, user: int, number: int, end: int) -> bool:
+        """Whether nobody but tools spoke between a message and the next one of the user, or the end of the notes."""
+        roles = [row["role"] if self._texts[at] else "" for at, row in enumerate(self._rows[:end])]
+        behind = next((role for role in roles[number:] if role in ("user", "assistant")), "user")
+        return user < number and "user" not in roles[user:number] and behind == "user"
+
+    def _ran(self, source: str, number: str, quoted: str | None) -> bool:
+        """Whether a call had this path or command, and a result of the message's calls these words."""
+        at = int(number) - 1
+        there = _stands(source.strip(_MARKS), self._called[at])
+        return there and (quoted is None or _stands(quoted[1:-1], self._results[at]))
+
+    def _correct(self, lines: Sequence[str], end: int, view: str) -> None:
+        """Finds sentences that take back something of those that are quoted."""
+        for number, quoted in (said.groups() for said in map(_SAID.fullmatch, lines) if said):
+            values = identifiers(quoted) if self._rows[int(number) - 1]["role"] == "user" else ()
+            for sentence in filter(_CORRECTION.search, sentences_of(self._rows[int(number) : end]) if values else ()):
+                if any(places(sentence, one) for one in values):
+                    pair = f"#{number} <- {sentence}"
+                    self.is_corrected[pair] = self.is_corrected.get(pair, True) and fold(sentence) in view
+
+
+def _flat(*texts: str) -> str:
+    return " ".join(" ".join(texts).split())
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """What the arguments of a call hold."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _strings(one)
+    else:
+        yield str(value)
+
+
+def _stands(quoted: str, text: str) -> bool:
+    """Whether the parts of a quotation stand in a text, in this order."""
+    at = 0
+    for part in map(str.strip, _LEFT_OUT.split(quoted)):
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def cell(name: str, sealed: bool = False) -> Figures:
+    """The sessions of one set."""
+    budget, sessions = SETS[name]
+    found = Counter[str]()
+    for session in sessions(sealed):
+        watch = Watch(session)
+        play(EVERYONE["Ours"], replace(session, budget=budget), SUMMARISERS["extracts"], look=watch)
+        false = [line for line, is_true in watch.is_true.items() if not is_true]
+        missing = [pair for pair, is_shown in watch.is_corrected.items() if not is_shown]
+        found.update({"sessions": 1, "lines": len(watch.is_true), "false": len(false)})
+        found.update({"corrections": len(watch.is_corrected), "uncorrected": len(missing)})
+        for line in [] if sealed else [*false, *missing]:
+            print(session.name, line, file=sys.stderr)
+    return {"set": name, **found}
+
+
+def measured(sets: Sequence[str], jobs: int, sealed: bool) -> list[Figures]:
+    """A line for each set."""
+    return run_all(cell, [(name, sealed) for name in sets], jobs, seconds=3_600, sealed=sealed)
+
+
+if __name__ == "__main__":
+    sys.exit(command("false_lines", __doc__, {"sets": (SETS, list(SETS))}, measured, COLUMNS, halves=True))
