@@ -72,7 +72,7 @@ class Log:
         self._rendered_total = 0
         self._grouper = Grouper()
         self._hashes = bytearray()
-        """The hashes of the rendered groups, one after the other: hosts save these rows, so that records find them."""
+        """The hashes of the rendered groups, one after the other; they name records, because hosts save these rows."""
         self._hashed = 0
         """How many of them are computed; the others are zeros."""
 

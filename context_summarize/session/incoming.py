@@ -111,7 +111,7 @@ class Incoming:
             await self.file.replace([*rows, *added])
 
     def _rows_before(self, added: int) -> int:
-        """Rows of the history when so many had been added; those that were added since stay at its end."""
+        """Returns how many rows the history had once `added` rows had been added; later ones stay at its end."""
         return len(self._current.chat.log) - (self._added - added)
 
     async def clear(self) -> None:

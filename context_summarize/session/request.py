@@ -91,7 +91,7 @@ class Requests:
         return self._under_way > 0
 
     async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
-        """See the conversation as it is now, beside what is retained; index it where a compaction may be due."""
+        """Returns the conversation as it is now, with its segments cut where a compaction may be due."""
         retention = self._current.retention
         while True:
             chat = await self._current.resumed(hides_system=given.system_prompt is not None)
@@ -154,7 +154,7 @@ class Requests:
         return self._current.answered in (self._request(seen), self._request(seen, self._tasks.version))
 
     async def _carried_out(self, wanted: RequestOptions, given: RequestLimits, tried: Tried) -> Look:
-        """Decide, act, and decide again, until the request goes on; what it saw then."""
+        """Decides and acts, again and again, until the request goes on; returns what it saw then."""
         begun, first_rows, is_due = None, 0, False
         try:
             while True:

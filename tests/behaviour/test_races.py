@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,6 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.events import Outbox
-from context_summarize.session.compaction import Compactions
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions, settle
@@ -393,49 +391,3 @@ def test_an_event_loop_that_ends_with_a_call_under_way_tells_nothing(caplog: pyt
 
     asyncio.run(forgetful())
     assert [record for record in caplog.records if record.name == "asyncio"] == []
-
-
-async def test_requests_that_hear_of_different_prompts_need_no_more_compactions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each hides the stored prompt, or shows it; what one has planned holds for all that."""
-    written, view = 0, Compactions.view
-
-    async def counted(self: Compactions, *given: Any) -> Any:
-        nonlocal written
-        written += 1
-        return await view(self, *given)
-
-    monkeypatch.setattr(Compactions, "view", counted)
-    prompts: Iterator[Any] = itertools.cycle([None, "You are kind."])
-
-    async def prompt() -> Any:
-        return next(prompts)
-
-    manager = SummarizingContextManager(segment_tokens=512, prefetch=False, keep_recent=4)
-    await manager.set_messages([{"role": "system", "content": "stored"}, *tool_session(100, size=4_000)])
-    await manager.set_system_prompt_factory(prompt)
-    provider = ScriptedProvider(then=answer)
-    await asyncio.gather(*(manager.get_messages_for_request(20_000, provider) for _ in range(2)))
-    assert written <= 4
-    await manager.close()
-
-
-async def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    manager, rows = SummarizingContextManager(**SMALL), tool_session(20)
-    await manager.set_messages(rows)
-    await manager.get_messages_for_request(9_000, ScriptedProvider(then=answer))
-    pinned: list[tuple[int, ...]] = []
-
-    async def in_thread(size: int, do: Callable[..., Any], *given: Any) -> Any:
-        done = do(*given)
-        if not pinned and do.__name__ == "_fill":
-            pinned.append(await manager.pin(2))
-        return done
-
-    monkeypatch.setattr("context_summarize.session.incoming.in_thread", in_thread)
-    await manager.set_messages([*rows[:-1], user("changed by the host")])
-    assert pinned == [await manager.pin([])]
-    await manager.close()

@@ -112,12 +112,12 @@ def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) ->
 def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
     """What is kept stands in its text."""
     rows = [user("Begin with ORD00007."), assistant("Yes."), *tool_session(20)]
-    page = render_page(played(rows, "Goal: ORD00007 is shipped."), "a")
+    page = render_page(played(rows, "Goal: ORD00007 is shipped.", notes_share=0), "a")
     lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page)
     values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
 
     assert values["Kept"] == ["ORD00007"]
-    assert len(values["Lost"]) > 3
+    assert len(values["Lost"]) > 1
     assert "ORD00007" not in values["Lost"]
     assert "<li>created_at</li>" not in page
 
