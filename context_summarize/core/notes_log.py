@@ -39,7 +39,7 @@ _FRAME_TOKENS = 50
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a view still holds of the names in calls, and of the names and figures in the user's words, of some rows."""
+    """Names in calls, and names and figures in the user's words, of some rows: how many a view still holds."""
 
     kept: int = 0
     lost: int = 0

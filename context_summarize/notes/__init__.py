@@ -1,1 +1,1 @@
-"""What code writes beside the summaries: quotations and names in one row of notes; and fallback summaries."""
+"""The rows that code writes: quotations and names in one row of notes; and fallback summaries."""

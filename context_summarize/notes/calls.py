@@ -1,4 +1,4 @@
-"""What a tool call carried, told by the names of its arguments: texts, paths, a command; its result's telling line."""
+"""Texts, paths and the command of a tool call, by the names of its arguments; and the telling line of its result."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Carried:
     """Those that it carried content to."""
     command: str
     result: str = ""
-    """What of its result stands beside it: of a command a telling line, of other calls a short result."""
+    """The part of its result that is quoted: of a command a telling line, of other calls a short result."""
 
     def answer(self, result: str) -> None:
         """Takes in the call's result."""

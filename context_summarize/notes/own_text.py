@@ -1,4 +1,4 @@
-"""What of a user message the user says: no quoted block, no fence, table or tag, nothing that reads like a paste."""
+"""The user's own words in a message: no quoted block, no fence, table or tag, nothing that reads like a paste."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REMOVED = "\0"
 """Stands where words of others have been taken out."""
 
 _ITEM = r"[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?"
-"""What may stand before a block on its first line."""
+"""Signs that may come before a block on its first line."""
 _FENCE = re.compile(rf"^{_ITEM}(`{{3,}}(?=[^`\n]*$)|~{{3,}})[ \t]*+([^\n]*)", re.M)
 _MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
 _TELLING = r"[*_]{0,2}(?:(?:sent|subject|betreff|objet)[*_]{0,2}:[^\n]+|(?:from|von|de|to|an)[*_]{0,2}:[^\n]*@[^\n]+)"
@@ -35,7 +35,7 @@ _QUOTED = (
     r"^[ \t]*(?P<ticks>`+)(?!`)[^\n]*?(?P=ticks)[ \t]*$",
     r"(?<=[\s:])\"(?=[^\"\n]*\n).*?(?:\"(?!\w)|\Z)|^(?:[^\"\n]*\"(?!\")[^\"\n]*\")+[^\"\n]*\"[^\"\n]*\n.*?\"",
 )
-"""What others say; the kind that begins first holds all within it."""
+"""Words of others; the kind that begins first holds all within it."""
 _OTHERS = re.compile("|".join(_QUOTED), re.M | re.S | re.I)
 _TAG = re.compile(r"<(/?)([a-z][\w:.-]*)(?:\s[^<>]{0,300})?>|\[(/?)(quote|code)\b[^\]\n]{0,100}\]", re.I)
 _NO_END = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})

@@ -1,4 +1,4 @@
-"""What notes are written from: it is read row by row, once, after redaction, and grows at its end only."""
+"""The material of notes: it is read row by row, once, after redaction, and grows at its end only."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Readings:
     said: list[Sentence] = field(default_factory=list)
     calls: list[Carried] = field(default_factory=list)
     ends: dict[int, Line] = field(default_factory=dict)
-    """What the agent said last before it called nothing more, by the numbers of the user's messages before it."""
+    """The agent's last words of each turn, by the numbers of the user's messages before it."""
     used: dict[str, Line] = field(default_factory=dict)
     """Values that were named again, each with the line that held it before, the newest use last."""
     seen: dict[str, Line] = field(default_factory=dict)

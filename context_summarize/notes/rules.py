@@ -13,7 +13,7 @@ _LEAST = 4
 _DECOMPOSED = 256
 """Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
 _INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")
-"""What a sentence quotes: a sign in it is not the user's."""
+"""A quotation within a sentence: a sign in it is not the user's."""
 _BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
 _DIVIDED = (

@@ -35,7 +35,7 @@ _MOST_MISSES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the notes are written for: what the view shows beside them, and what is quoted before all else."""
+    """The surroundings of the notes: the rest of the view, and the lines that are quoted before all else."""
 
     whole: Collection[int] = ()
     """Numbers of the messages that it shows whole."""
@@ -48,7 +48,7 @@ class Given:
     told: Sequence[str] = ()
     """Names and figures that summaries have told which are gone, the newest last."""
     operations: Sequence[str] = ()
-    """What the host says is under way."""
+    """Jobs that the host says are under way."""
 
 
 class Words:

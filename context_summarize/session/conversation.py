@@ -20,7 +20,7 @@ _MOST_EARLIER = 8
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """What the user has changed in a session: pins, and compactions that were taken back."""
+    """Changes by the user in a session: pins, and compactions that were taken back."""
 
     pins: frozenset[int] = frozenset()
     """Rendered groups that stay verbatim from the next compaction on."""
