@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 import shlex
+from operator import attrgetter
 
 import click
 
@@ -99,3 +100,16 @@ def test_every_command_and_option_of_the_command_line_exists():
             elif word.startswith("--"):
                 known = {option for parameter in found.params for option in parameter.opts} | {"--help", "--version"}
                 assert word.partition("=")[0] in known, f"{page}: {call}"
+
+
+def test_each_rule_is_in_the_function_that_the_design_names():
+    design = (ROOT / "docs" / "design.md").read_text("utf-8").split("## Which function holds which rule")[1]
+    rows = re.findall(r"^\| [^|]+ \| ([^|]*`\w+/\w+\.py`[^|]*) \|$", design.split("\n## ")[0], re.M)
+    assert len(rows) == 10
+    for cell in rows:
+        cited = re.findall(r"((?:`[\w.]+`(?: and )?)+) in `([\w/]+\.py)`", cell)
+        assert cited, cell
+        for names, file in cited:
+            module = importlib.import_module(f"context_summarize.{file.removesuffix('.py').replace('/', '.')}")
+            for name in re.findall(r"`([\w.]+)`", names):
+                assert attrgetter(name)(module).__module__ == module.__name__, cell
