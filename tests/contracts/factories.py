@@ -32,7 +32,7 @@ def session() -> KeptStore:
     async def played() -> KeptStore:
         store = KeptStore()
         manager = SummarizingContextManager(store=store, keep_recent=4, segment_tokens=512, summary_share=0.1)
-        for at, row in enumerate(recording()[:100]):
+        for at, row in enumerate(recording()[:60]):
             await manager.add_message(row)
             await manager.get_messages_for_request(3_000, Shortening())
             if at == 20:

@@ -128,6 +128,7 @@ def _left(folder):
     """Names of the files, with DATE for the date of an archive; all for the user alone."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {path.stat().st_mode & 0o777 for path in files} <= {0o600}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o700}
     return {re.sub(r"\.\d{4}-[^.]+\.\w+\.", ".DATE.", path.name) for path in files}
 
 

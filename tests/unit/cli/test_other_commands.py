@@ -134,12 +134,13 @@ def filled(tmp_path: Path) -> Path:
 
 
 def test_the_cache_is_told_and_cleared_once_that_is_confirmed(filled: Path) -> None:
-    """No answer, and no for an answer, leave all there is; exit status 1."""
+    """No answer, and no for an answer, leave all there is; exit status 1. No text is left on the disk."""
     data, told = as_json("cache", "stats", "--cache", filled), call("cache", "stats", "--cache", filled).stdout
 
     assert data.keys() == {"path", "bytes", "entries", "oldest", "newest"}
-    assert data["path"] == str(filled)
-    assert data["newest"] >= data["oldest"] > 0
+    assert (data["path"], data["bytes"]) == (str(filled), filled.stat().st_size)
+    assert data["newest"] > data["oldest"] > 0
+    assert b"ORD0000" in filled.read_bytes()
     assert re.search(rf"^Entries +{data['entries']:,}  summaries", told, re.MULTILINE)
     assert re.search(r"^Oldest +20\d\d-\d\d-\d\d \d\d:\d\d  UTC", told, re.MULTILINE)
     for answer, left in (("", data["entries"]), ("\n", data["entries"]), ("n\n", data["entries"]), ("y\n", 0)):
@@ -147,18 +148,24 @@ def test_the_cache_is_told_and_cleared_once_that_is_confirmed(filled: Path) -> N
         assert cleared.exit_code == (left > 0), cleared.output
         assert as_json("cache", "stats", "--cache", filled)["entries"] == left
     assert f"Removed {data['entries']} entries." in cleared.stdout
+    assert filled.stat().st_size < data["bytes"] / 2
+    assert b"ORD0000" not in b"".join(file.read_bytes() for file in filled.parent.glob(f"{filled.name}*"))
 
 
 @pytest.mark.parametrize("command", [["stats"], ["clear", "--yes"]])
 def test_what_is_no_file_of_summaries_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    """A folder, another file, a server's address without its password, memory, a bare word; an option."""
+    """A folder, another file, a server's address without its password, memory, a bare word; an option.
+
+    A file of the user that was named by mistake stays as it is, and nobody is advised to delete it.
+    """
     monkeypatch.chdir(tmp_path)
     Path("notes.db").write_text("not a database, and long enough to be looked at" * 100)
     for name, program in (("new.db", 1668577395), ("other.db", 7)):
         with closing(sqlite3.connect(name)) as made:
             made.executescript(f"CREATE TABLE x (y); PRAGMA application_id = {program}; PRAGMA user_version = 9")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     for cache, says in (
         ("./", ": it is a folder; name a file"),
@@ -173,7 +180,9 @@ def test_what_is_no_file_of_summaries_is_refused_by_name(
         assert told.startswith("Error: ")
         assert says in told
         assert "word" not in told
+        assert "delete" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_file_without_permission_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -24,10 +23,18 @@ PASSWORD = "hunter2-and-more"
 HANG = 0.3  # timeout in seconds where the server hangs; far more than one that works takes
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as made:
+        yield made
+
+
 @pytest.fixture
-def server(tmp_path: Path, no_hang: None) -> Iterator[RedisServer]:
-    with redis_server(tmp_path) as running:
-        yield running
+async def server(running: RedisServer, no_hang: None) -> RedisServer:
+    """It holds nothing."""
+    async with Redis.from_url(running.address) as client:
+        await client.flushall()
+    return running
 
 
 @pytest.fixture
@@ -38,6 +45,10 @@ async def store(server: RedisServer) -> AsyncIterator[SummaryStore]:
     await made.close()
 
 
+class TestRedis(contract.TestContract):
+    pass
+
+
 def layered(address: str, clock: Clock, timeout: float = 30) -> LayeredStore:
     shared = SharedStore(address)
     return LayeredStore(MemoryStore(), shared, name=shared.name, timeout=timeout, clock=clock)
@@ -45,10 +56,6 @@ def layered(address: str, clock: Clock, timeout: float = 30) -> LayeredStore:
 
 def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
-
-
-class TestRedis(contract.TestContract):
-    pass
 
 
 async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: RedisServer) -> None:
@@ -94,20 +101,22 @@ async def test_a_session_serves_every_request_whatever_the_server_does(
     await again.close()
 
 
-@pytest.mark.parametrize("trouble", ["wrong password", "unknown host", "unknown option", "no port", "postgresql"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("redis://user:{password}@127.0.0.1:{port}/0", id="wrong password"),
+        pytest.param("redis://user:{password}@no-such-host.invalid/0", id="unknown host"),
+        pytest.param("redis://127.0.0.1:{port}/0?pasword={password}", id="unknown option"),
+        pytest.param("redis://user:{password}@127.0.0.1:none/0", id="no port"),
+        pytest.param("postgresql://user:{password}@127.0.0.1:{free}/x", id="postgresql"),
+    ],
+)
 async def test_an_address_that_leads_nowhere_is_told_without_its_password(
-    trouble: str, server: RedisServer, caplog: pytest.LogCaptureFixture
+    address: str, server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Memory serves, with one warning; no line of the log, of any library, holds the password."""
     caplog.set_level(logging.DEBUG)
-    address = {
-        "wrong password": f"redis://user:{PASSWORD}@127.0.0.1:{server.port}/0",
-        "unknown host": f"redis://user:{PASSWORD}@no-such-host.invalid/0",
-        "unknown option": f"redis://127.0.0.1:{server.port}/0?pasword={PASSWORD}",
-        "no port": f"redis://user:{PASSWORD}@127.0.0.1:none/0",
-        "postgresql": f"postgresql://user:{PASSWORD}@127.0.0.1:{free_port()}/x",
-    }[trouble]
-    shared = SharedStore(address)
+    shared = SharedStore(address.format(password=PASSWORD, port=server.port, free=free_port()))
     with pytest.raises(StoreUnavailable) as raised:
         await shared.get(["a"])
     assert PASSWORD not in str(raised.value)
