@@ -87,72 +87,62 @@ def told() -> ReplayResult:
     return played(tool_session(60, size=400))
 
 
-def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) -> None:
-    """Each summary once, where it was made; a merged one says so."""
-    page = Markup(render_page(told, "session.jsonl"))
+@pytest.fixture(scope="module")
+def page(told: ReplayResult) -> Markup:
+    return Markup(render_page(told, "session.jsonl"))
 
+
+@pytest.fixture(scope="module")
+def plain() -> Markup:
+    """The page of a harmless session."""
+    return Markup(render_page(played(session(["one", "two", "three"])), "a"))
+
+
+def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult, page: Markup) -> None:
+    """Each summary once, where it was made; a merged one says so."""
     assert page.texts["h1"] == ["session.jsonl"]
     assert len(told.compactions) >= 3
     for number, line in enumerate(told.compactions, 1):
         assert f"compaction-{number}" in page.values["id"]
         assert f"#compaction-{number}" in page.values["href"]
         assert any(f"{line.before_tokens:,} → {line.after_tokens:,} tokens" in text for text in page.texts["summary"])
-    contents = {
-        (row["content"], *row["metadata"]["messages"])
-        for line in told.compactions
-        for row in line.made_rows
-        if "messages" in row["metadata"]
-    }
+    marks = [row["metadata"] for line in told.compactions for row in line.made_rows]
+    spans = {tuple(mark["messages"]) for mark in marks if "messages" in mark}
     names = [text for text in page.texts["summary"] if text.startswith("Messages")]
-    assert len(names) >= len(contents)
-    assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for _, first, last in contents)
+    assert len(names) >= len(spans)
+    assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for first, last in spans)
     assert any("merged (level 1)" in text for text in names)
 
 
+def test_nothing_runs_and_nothing_is_loaded(page: Markup) -> None:
+    """Also by its own policy, which allows its style alone; links lead into the page."""
+    assert {"script", "img", "link", "iframe", "object", "form", "base"}.isdisjoint(page.texts)
+    assert not [name for name in page.values if name.startswith("on") or name in ("src", "style", "srcset", "action")]
+    assert all(target.startswith("#") for target in page.values["href"])
+    assert not re.search(r"url\(|@import", page.texts["style"][0])
+    assert page.values["content"][0].startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in page.values["content"][0]
+
+
 def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
-    """What is kept stands in its text."""
-    rows = [user("Begin with ORD00007."), assistant("Yes."), *tool_session(20)]
-    page = render_page(played(rows, "Goal: ORD00007 is shipped.", notes_share=0), "a")
+    """What is kept stands in its text; the JSON of a result was not said by the user, nor named in a call."""
+    held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
+    begin = [user("Begin with ORD00007."), call("c0", "look", id="ORD00038"), user([held]), assistant("Yes.")]
+    page = render_page(played([*begin, *tool_session(20)], "Goal: ORD00007 is shipped.", notes_share=0), "a")
     lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page)
     values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
 
     assert values["Kept"] == ["ORD00007"]
     assert len(values["Lost"]) > 1
     assert "ORD00007" not in values["Lost"]
-    assert "<li>created_at</li>" not in page
-
-
-def test_what_a_result_holds_in_a_row_of_the_user_is_no_value_that_is_lost() -> None:
-    """Its JSON was not said by the user, nor named in a call."""
-    rows = [user("Begin with ORD00007."), *tool_session(12)]
-    held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
-    rows[1:1] = [call("c0", "look", id="ORD00008"), {"role": "user", "content": [held]}, assistant("Done.")]
-
-    page = render_page(played(rows, "Goal: it was done."), "a")
-
-    assert "<li>ORD00008</li>" in page
+    assert "<li>ORD00038</li>" in page
     assert not re.search(r"<li>(created_at|order_key|K1234|2026-01-01)</li>", page)
-
-
-def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
-    """Also by its own policy, which allows its style alone; links lead into the page."""
-    page = Markup(render_page(told, "session.jsonl"))
-
-    assert {"script", "img", "link", "iframe", "object", "form", "base"}.isdisjoint(page.texts)
-    assert not [name for name in page.values if name.startswith("on") or name in ("src", "style", "srcset", "action")]
-    assert all(target.startswith("#") for target in page.values["href"])
-    assert "url(" not in page.texts["style"][0]
-    assert "@import" not in page.texts["style"][0]
-    assert page.values["content"][0].startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in page.values["content"][0]
 
 
 @given(texts=st.lists(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), max_size=6).map("".join), min_size=3))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_text_of_a_session_becomes_markup(texts: list[str]) -> None:
+def test_no_text_of_a_session_becomes_markup(plain: Markup, texts: list[str]) -> None:
     """The page has the elements and the attributes that a harmless session's page has, and no others."""
-    plain = Markup(render_page(played(session(["one", "two", "three"])), "a"))
-
     page = render_page(played(session(texts), answer=f"Goal: it was done. {texts[0]}"), f"{texts[1]}.jsonl")
 
     assert Markup(page).kinds <= plain.kinds
@@ -170,9 +160,6 @@ def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
     assert KEY not in page
     assert "tulip-77" not in page
     assert KEY in bare
-
-
-# --- the file ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) -> None:

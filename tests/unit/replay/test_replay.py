@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.replay import ReplayResult, replay
+from context_summarize.replay import replay
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import assistant, result, tool_session, user
 
@@ -57,26 +58,6 @@ async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
     assert provider.calls == 1
 
 
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
-async def told_of(
-    monkeypatch: pytest.MonkeyPatch, view: list[dict[str, Any]], kept: list[dict[str, Any]] | None = None
-) -> ReplayResult:
-    """A replay of a manager that hands out this view, and tells that it holds these rows."""
-    fed = [user("a"), assistant("b")]
-
-    async def served(self: Any, *args: Any, **given: Any) -> list[dict[str, Any]]:
-        return view
-
-    async def held(self: Any) -> list[dict[str, Any]]:
-        return fed if kept is None else kept
-
-    monkeypatch.setattr(SummarizingContextManager, "get_messages_for_request", served)
-    monkeypatch.setattr(SummarizingContextManager, "get_messages", held)
-    return await replay(fed, scripted(), token_budget=1_000)
-
-
 @pytest.mark.parametrize(
     ("view", "kept", "name", "says"),
     [
@@ -92,7 +73,11 @@ async def test_a_broken_promise_fails_its_check_with_the_first_problem(
     monkeypatch: pytest.MonkeyPatch, view: list[Any], kept: list[Any] | None, name: str, says: str
 ) -> None:
     """The checks look at rows alone: a manager that breaks a promise is found out."""
-    told = await told_of(monkeypatch, view, kept)
+    fed = [user("a"), assistant("b")]
+    monkeypatch.setattr(SummarizingContextManager, "get_messages_for_request", AsyncMock(return_value=view))
+    monkeypatch.setattr(SummarizingContextManager, "get_messages", AsyncMock(return_value=kept or fed))
+
+    told = await replay(fed, scripted(), token_budget=1_000)
 
     assert told.failed is not None
     assert told.failed.name == name
