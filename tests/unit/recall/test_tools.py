@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.testing import MockCoordinator
@@ -32,35 +33,26 @@ async def refused(tool: Any, given: Any) -> str:
     return str(result.get_serialized_output())
 
 
-class Context:
-    """As much of a context as the recall tool asks for."""
-
-    def __init__(self, answer: RecallAnswer | Exception) -> None:
-        self.answer = answer
-        self.queries: list[RecallQuery] = []
-
-    async def recall(self, query: RecallQuery) -> RecallAnswer:
-        self.queries.append(query)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
 async def test_an_answer_of_recall_is_text_and_nothing_around_it():
     """Hosts turn structured output into JSON, which costs tokens and escapes every line end."""
-    context: Any = Context(RecallAnswer("[Messages 1 to 2]", 8, (1, 2), None))
+    context: Any = SimpleNamespace(recall=AsyncMock(return_value=RecallAnswer("[Messages 1 to 2]", 8, (1, 2), None)))
 
     assert await said(RecallTool(lambda: context), messages="1-2", words="") == "[Messages 1 to 2]"
-    assert context.queries == [RecallQuery(messages="1-2")]
+    context.recall.assert_awaited_once_with(RecallQuery(messages="1-2"))
 
 
-NOT_ASKED = Context(AssertionError("not asked"))
+def raising(error: Exception) -> Any:
+    """As much of a context as the tool asks for."""
+    return SimpleNamespace(recall=AsyncMock(side_effect=error))
+
+
+NOT_ASKED = raising(AssertionError("not asked"))
 
 
 @pytest.mark.parametrize(
     ("context", "given_input", "says"),
     [
-        (Context(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
+        (raising(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
         (NOT_ASKED, {}, "give either messages or words, not none"),
         (NOT_ASKED, {"messages": "1", "words": "x"}, "give either messages or words, not messages and words"),
         (NOT_ASKED, {"word": "x"}, "unknown field 'word'; the fields are messages"),

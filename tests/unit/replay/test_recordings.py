@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -11,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.errors import CommandError
 from context_summarize.replay import inspect_rows, open_recording, row_text
 from context_summarize.testing import JsonRow
-from tests.support.rows import assistant, calls, result, tool_session, user
-from tests.support.views import untimed
+from tests.support.rows import assistant, calls, result, user
 
 EDIT = {"file_path": "src/cart.py", "old_string": "def load()", "new_string": "def load_cart()"}
 CALLS = [("c1", "Edit", EDIT), ("c2", "Bash", {"command": "pytest -q"})]
@@ -58,6 +55,7 @@ def lines(entries: Sequence[Any]) -> str:
 
 FORMS: dict[str, Callable[[], str]] = {
     "Amplifier": lambda: lines(SESSION),
+    "a history of `persistence`": lambda: lines([{"format": "context-summarize history", "version": 1}, *SESSION]),
     "OpenAI, lines": lambda: lines(openai()),
     "OpenAI, an array": lambda: json.dumps(openai(), indent=2),
     "OpenAI, a request": lambda: json.dumps({"model": "m", "messages": openai()}),
@@ -179,19 +177,6 @@ def test_a_last_line_that_is_cut_anywhere_is_left_out_and_named(read, ascii_only
         assert (told.rows, told.left_out) == ([user("x")] * 2, "1 not JSON (first: line 3)")
     whole = read(before + last)
     assert (len(whole.rows), whole.left_out) == (3, "")
-
-
-def test_the_header_of_a_history_on_disk_is_no_message(tmp_path: Path) -> None:
-    """A file of `persistence` can be replayed and inspected as it is."""
-    path, rows = str(tmp_path / "history.jsonl"), tool_session(3)
-
-    async def kept() -> None:
-        manager = SummarizingContextManager(persistence={"path": path})
-        await manager.set_messages(rows)
-        await manager.close()
-
-    asyncio.run(kept())
-    assert untimed(open_recording(path).rows) == rows
 
 
 def stored(*names: str) -> None:

@@ -7,15 +7,11 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize import Config, SummarizingContextManager
+from context_summarize import SummarizingContextManager
 from context_summarize.replay import replay
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import assistant, result, tool_session, user
-
-LATE: dict[str, Any] = {"compact_threshold": 0.7}
-"""Compactions that are so rare that the last one has summaries of its own."""
 
 
 def scripted(**options: Any) -> ScriptedProvider:
@@ -43,19 +39,6 @@ async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() ->
     assert spans[0][0] == 1
     assert spans[-1][1] < told.compactions[-1].row
     assert seen == list(range(1, len(rows) + 1))
-
-
-async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
-    """Fallbacks stand in; that no summary could be made is said before all else."""
-    provider = scripted(then=AuthenticationError("no key"))
-
-    told = await replay(tool_session(60, size=800), provider, name="mine", config=Config(**LATE))
-
-    assert told.failed is None
-    assert told.provider_calls == provider.calls > 0
-    assert told.compactions[-1].fallbacks > 0
-    assert "NO SUMMARIES: mine was called 1 time and wrote none." in (told.problem or "")
-    assert provider.calls == 1
 
 
 @pytest.mark.parametrize(
