@@ -45,7 +45,6 @@ def session() -> KeptStore:
 
 
 def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> Any:
-    """A summary as sessions put it, with this key and text."""
     return replace(min(session().summaries, key=repr_length), key=key, text=text, fallback=fallback)
 
 
@@ -56,10 +55,8 @@ def record(number: int = 0) -> Any:
 
 
 def repr_length(value: object) -> int:
-    """The more a value holds, the longer."""
     return len(repr(value))
 
 
 def keys(count: int, seed: str = "") -> list[str]:
-    """Keys as the package makes them."""
     return [hashlib.sha256(f"{seed}{index}".encode()).hexdigest() for index in range(count)]

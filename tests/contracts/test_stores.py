@@ -92,7 +92,6 @@ class TestContract:
         assert await store.get_records(["d"]) == {"d": record()}
 
     async def test_many_at_once_do_not_disturb_each_other(self, store: SummaryStore) -> None:
-        """Puts and gets of one loop, interleaved."""
         names = keys(60)
 
         async def use(key: str) -> None:

@@ -38,6 +38,5 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("page", [page for page, lines in RUN.items() if lines], ids=named)
 def test_every_command_of_a_page_runs(page, run):
-    """One after the other in one folder, as a reader would; each ends with exit status 0."""
     for command in RUN[page]:
         run(command)

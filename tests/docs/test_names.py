@@ -78,7 +78,6 @@ def test_every_make_target_and_every_module_that_is_run_exists():
 
 
 def test_the_pythons_that_are_tested_are_those_that_are_named():
-    """The classifiers, what `make` looks for, its help, and the newest one for readers."""
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))[::-1]
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert re.findall(r"^SUPPORTED := (.+)$", makefile, re.M) == [" ".join(named)]

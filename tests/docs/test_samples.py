@@ -57,7 +57,6 @@ def _shows(rows: View, sample: str) -> None:
 
 
 def test_the_page_shows_a_request_before_and_after_a_compaction(first_compaction: tuple[View, View]) -> None:
-    """The rows that are shown, and how many there are."""
     before, after = first_compaction
     for rows, block in zip((before, after), (block.text for block in blocks("rows")), strict=True):
         _shows(rows, block)
@@ -67,7 +66,6 @@ def test_the_page_shows_a_request_before_and_after_a_compaction(first_compaction
 
 @pytest.mark.ci
 async def test_the_readme_says_how_the_demo_goes() -> None:
-    """How often it is compacted, and the size of its history."""
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     played = await replay(RECORDING, provider)
     times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]

@@ -32,13 +32,11 @@ def as_json(*arguments: object) -> dict[str, Any]:
 
 
 def test_version_and_commands_are_told() -> None:
-    """The help names every command and no other."""
     assert __version__ in call("--version").stdout
     assert re.findall(r"^  ([a-z]+)  ", call("-h").stdout, re.MULTILINE) == ["cache", "inspect", "prompts", "replay"]
 
 
 def test_a_recording_is_told_by_roles_tools_and_largest_rows(tmp_path: Path) -> None:
-    """The parts add up; the host's own row has no number."""
     data = as_json("inspect", store(tmp_path / "a.jsonl", [HOST, *tool_session(40)]))
 
     assert (data["file"], data["rows"], data["messages"]) == ("a.jsonl", 161, 160)
@@ -73,7 +71,6 @@ def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """A copy of a set."""
     told = call("prompts", "copy", "coding", tmp_path / "mine")
     assert told.exit_code == 0, told.output
     return tmp_path / "mine"
@@ -127,7 +124,6 @@ def test_a_set_that_is_not_there_or_would_be_overwritten_is_one_line(mine: Path)
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A file with the summaries of a replayed session."""
     path = tmp_path / "kept.sqlite3"
     assert call("replay", recorded(tmp_path), *NARROW, "--config", f"cache={path}").exit_code == 0
     return path

@@ -55,7 +55,6 @@ def short(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    """`replay` with these arguments."""
     return call("replay", *arguments)
 
 
@@ -158,7 +157,6 @@ def test_a_terminal_shows_what_is_done_before_all_is_read(
 
 
 def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
-    """One a time, as often as they are needed."""
     pairs = ["auto_compact=false", "max_tokens=3000", "prompts=brief", 'redact=["a=b"]', "cache=none"]
 
     told = run(short, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
@@ -181,7 +179,6 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
     ],
 )
 def test_options_that_cannot_be_used_are_told_with_a_remedy(session: Path, options: list[str], says: str) -> None:
-    """Exit status 2, nothing on stdout, no traceback, and no file of an option's name."""
     told = run(session, *options)
 
     assert (told.exit_code, told.stdout) == (2, "")
@@ -234,7 +231,6 @@ def test_a_provider_that_does_not_mount_says_why(session: Path, monkeypatch: pyt
 
 
 def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
-    """In the table, and once more as the last line of stderr."""
     path = store(tmp_path / "a.jsonl", [{"role": "system", "content": "rule " * 900}, user("a"), assistant("b")])
 
     told = run(path, "--window", 1_000, "--max-output", 100)

@@ -278,7 +278,6 @@ def test_whenever_the_disk_is_full_there_is_never_a_gap(tmp_path_factory, plan):
 
 
 async def test_a_second_session_keeps_to_memory(path, warnings):
-    """One warning with the remedy, replacing the file lets nobody in, and it is free once the first has closed."""
     async with Session(path) as first:
         await first.put("a")
         await first.file.replace(rows_of(1))

@@ -124,7 +124,6 @@ class TestBounds:
     @untimed
     @given(histories(), st.integers(MIN_TOKENS, 3_000), st.integers(1, 30), st.integers(0, 60))
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
-        """Whatever the rows and the limit: nothing is lost, nothing comes twice, and it comes to an end."""
         history = history_of(rows)
         groups = [*history.groups, *history.open_groups]
         rendered = render_groups(history.rows, groups, segment_tokens=None)

@@ -87,8 +87,6 @@ async def test_a_shortened_result_says_how_to_read_the_whole_of_it(asked_for):
 
 
 class Offers:
-    """Capabilities that answer from a table and record their calls."""
-
     def __init__(self, **answers: Any) -> None:
         statistics = SimpleNamespace(view_tokens=20_000, budget=40_000, summaries=3, fallbacks=0, compactions=2)
         self.answers = {"statistics": statistics, **answers}
@@ -145,7 +143,6 @@ async def test_fallbacks_are_counted_where_there_are_any():
 
 
 async def test_a_user_steers_a_session_through_the_model():
-    """Status, a compaction that keeps what was named, its undo, and pins, on a real manager."""
     coordinator = MockCoordinator()
     cleanup = await mount(coordinator, {"cache": "memory", "keep_recent": 4})
     await mount_steering(coordinator)

@@ -83,7 +83,6 @@ def session(texts: list[str], turns: int = 12) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def told() -> ReplayResult:
-    """A session with compactions and merged summaries."""
     return played(tool_session(60, size=400))
 
 
@@ -94,7 +93,6 @@ def page(told: ReplayResult) -> Markup:
 
 @pytest.fixture(scope="module")
 def plain() -> Markup:
-    """The page of a harmless session."""
     return Markup(render_page(played(session(["one", "two", "three"])), "a"))
 
 
@@ -150,7 +148,6 @@ def test_no_text_of_a_session_becomes_markup(plain: Markup, texts: list[str]) ->
 
 
 def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
-    """In texts, among values, in the name; the user's own patterns too."""
     rows = session([f"The key is {KEY} and the word is tulip-77.", "nothing"])
     echo = f"Goal: use {KEY} and tulip-77."
 
@@ -163,7 +160,6 @@ def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
 
 
 def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) -> None:
-    """A page, an empty file and a new one may be written; a link is followed."""
     (tmp_path / "session.jsonl").write_text('{"role": "user"}')
     (tmp_path / "link.html").symlink_to(tmp_path / "session.jsonl")
     (tmp_path / "old.html").write_text("<!DOCTYPE html>")

@@ -67,8 +67,6 @@ FORMS: dict[str, Callable[[], str]] = {
 
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[[str | bytes], Any]:
-    """Reads a file of this content."""
-
     def open_(content: str | bytes) -> Any:
         path = tmp_path / "a.jsonl"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -79,7 +77,6 @@ def read(tmp_path: Path) -> Callable[[str | bytes], Any]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_session_reads_the_same_in_each_form(read, form: str) -> None:
-    """What was said, and calls with their arguments and results, in rows as Amplifier stores them."""
     told = read(FORMS[form]())
 
     assert [(row["role"], row_text(row)) for row in told.rows] == [(one["role"], row_text(one)) for one in SESSION]
@@ -154,7 +151,6 @@ def test_what_is_not_understood_is_left_out_and_named_with_its_first_place(read,
     ],
 )
 def test_a_file_that_holds_no_session_is_refused(read, content: str | bytes, says: str) -> None:
-    """What was seen, where, and what was expected."""
     with pytest.raises(CommandError, match=says):
         read(content)
 
@@ -196,7 +192,6 @@ def test_an_id_or_its_beginning_names_a_stored_session() -> None:
 
 
 def test_what_names_several_sessions_or_none_is_refused_with_a_remedy() -> None:
-    """The ids are listed, a few of many."""
     stored(*(f"ab{at}" for at in range(7)))
     with pytest.raises(CommandError, match=r"ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more"):
         open_recording("ab")

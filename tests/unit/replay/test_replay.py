@@ -19,7 +19,6 @@ def scripted(**options: Any) -> ScriptedProvider:
 
 
 async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() -> None:
-    """Each one belongs to an assistant row, and names the rows that the module shows since then."""
     rows, provider, seen = tool_session(60, size=800), scripted(), list[int]()
 
     told = await replay(rows, provider, progress=seen.append)

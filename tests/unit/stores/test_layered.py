@@ -135,7 +135,6 @@ async def test_an_entry_is_kept_however_late_the_clock_is_looked_at_again() -> N
 
 
 async def test_a_put_that_is_cancelled_is_written_all_the_same() -> None:
-    """Whoever is cancelled, the entry was handed over."""
     store, shaky, _ = make()
     shaky.gate.clear()
     put = asyncio.create_task(store.put(summary("a")))
@@ -157,7 +156,6 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=40))
 async def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps: list[tuple[str, str, Any]]) -> None:
-    """An outage loses no entry and keeps the order of writes."""
     store, shaky, clock = make()
     model: dict[str, Summary] = {}
     for step, key, number in steps:

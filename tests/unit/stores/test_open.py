@@ -32,7 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files(folder: Path) -> list[str]:
-    """Every file below the folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
@@ -145,7 +144,6 @@ def _gone(file: Path) -> None:
 async def test_a_store_that_is_spoilt_in_mid_session_costs_one_warning(
     folder: Path, warnings: Callable[[], list[str]], spoil: Callable[[Path], None]
 ) -> None:
-    """Every request is served, with model summaries, none asked twice."""
     file = folder / "cache" / "sums.db"
     made, cleanup = await mounted(cache=str(file))
     providers = [await served(made)]

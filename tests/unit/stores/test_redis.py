@@ -76,7 +76,6 @@ async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: Redis
 async def test_a_session_serves_every_request_whatever_the_server_does(
     server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The server hangs, dies and returns in mid-session; then a new session adopts the compaction without a call."""
     caplog.set_level(logging.INFO, "context_summarize.stores")
     settings = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
     provider, clock, rows = ScriptedProvider(then="Goal: look up orders."), Clock(), tool_session(40)

@@ -55,7 +55,6 @@ def remove(path: Path, *ends: str) -> None:
 
 
 def fill(path: Path, data: bytes | bytearray) -> None:
-    """A file of this content and nothing beside it."""
     remove(path, "-wal", "-shm")
     path.write_bytes(data)
 
@@ -78,7 +77,6 @@ async def test_the_event_loop_goes_on_while_the_file_is_waited_for(store: Sqlite
 async def test_a_file_that_was_deleted_or_replaced_is_let_go_of(
     store: SqliteStore, path: Path, ends: tuple[str, ...]
 ) -> None:
-    """The next put makes it anew; one that somebody else has made is opened."""
     await store.put(summary("a"))
     remove(path, *ends)
     assert await store.get(["a"]) == {}
@@ -138,7 +136,6 @@ async def test_entries_that_nobody_used_for_long_go(store: SqliteStore, clock: C
 
 
 async def test_damage_anywhere_in_the_file_gives_one_error_or_fewer_entries(store: SqliteStore, path: Path) -> None:
-    """Never another exception, and never a value that is none."""
     keys = [f"k{index}" for index in range(40)]
     for key in keys:
         await store.put(summary(key, f"text of {key}" * 20))
@@ -188,7 +185,6 @@ asyncio.run(write(*sys.argv[1:]))
 async def test_several_processes_make_and_fill_one_file_and_one_of_them_is_killed(
     store: SqliteStore, path: Path
 ) -> None:
-    """They start on a file that is not there; nothing of the others is lost."""
     counts = {"a": 20, "b": 20, "killed": 1_000_000}
     commands = [[sys.executable, "-c", WRITE, str(path), name, str(count)] for name, count in counts.items()]
     first, second, killed = map(subprocess.Popen, commands)
