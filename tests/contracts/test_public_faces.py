@@ -54,10 +54,6 @@ def reaches(path: Path) -> Iterator[str]:
             yield node.attr
 
 
-def test_every_file_of_the_suite_is_there() -> None:
-    assert [path for path in PATHS if not path.is_file()] == []
-
-
 def test_nothing_private_is_imported_or_patched() -> None:
     for path in suite():
         text = path.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What the documentation tells is what the code has: settings, events, capabilities, files; its Python programs run."""
+"""What the documentation tells is what the code has: settings, events, methods, files; its programs and commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with amplifier-core
@@ -19,7 +20,7 @@ from context_summarize.session.steering import Preview
 from context_summarize.stores import open_store
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
-from tests.support.pages import blocks, named, table
+from tests.support.pages import PAGES, blocks, commands, named, table
 from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
 from tests.support.rows import tool_session
@@ -152,3 +153,32 @@ async def test_the_page_on_privacy_names_every_file_of_a_session(tmp_path):
     page = (ROOT / "docs" / "privacy.md").read_text("utf-8")
     for name in ("summaries.db`", "`summaries.db-wal`", "`-shm`", "`….lock`", "`NAME.DATE.jsonl`"):
         assert name in page
+
+
+LEFT_OUT = ("make ", "pip install ", "python -m benchmarks.", ".venv/bin/")
+"""Beginnings of commands that are not run: they install something, or run for long in an environment of their own."""
+
+RUN = {page: [line for line in commands(page) if not line.startswith(LEFT_OUT)] for page in PAGES}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs a command in a folder that has the examples, with a home of its own; returns what it prints."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AMPLIFIER_HOME")
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+
+    def call(command: str) -> str:
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    return call
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("page", [page for page, lines in RUN.items() if lines], ids=named)
+def test_every_command_of_a_page_runs(page, run):
+    for command in RUN[page]:
+        run(command)
