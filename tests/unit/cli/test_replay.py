@@ -142,9 +142,10 @@ def test_a_terminal_shows_what_is_done_before_all_is_read(
 ) -> None:
     """Standard input ends once it is shown."""
     ours, theirs = os.openpty()
+    shown = b""
 
     def read() -> bytes:
-        shown = b""
+        nonlocal shown
         while b"Reading" not in shown:
             shown += os.read(ours, 1_000)
         return b""
@@ -154,6 +155,7 @@ def test_a_terminal_shows_what_is_done_before_all_is_read(
         patch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read=read)))
         assert main([command, "-"], standalone_mode=False) == 2
     os.close(ours)
+    assert b"Reading" in shown
 
 
 def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
