@@ -29,9 +29,10 @@ def _section(title):
     return HOSTS.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-def _keys(text, pattern=r"`([a-z_]+)`"):
-    """Names in the first cells of the tables of a text."""
-    return {key for row in table(text) for key in re.findall(pattern, row[0])}
+def _keys(text):
+    """Names in the first cells of the tables of a text, and before the colons of its lists."""
+    heads = [row[0] for row in table(text)] + re.findall(r"^\* ([^:]+):", text, re.M)
+    return {key for head in heads for key in re.findall(r"`([a-z_]+)`", head)}
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=lambda block: named(block.page))
