@@ -88,7 +88,7 @@ class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
     profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
-    """A set of settings: `balanced`, `frugal` or `verbatim`. Other keys override it."""
+    """A set of settings: `balanced`, `frugal` or `verbatim`; other keys override it."""
     summary_provider: _Name = None
     """Provider that writes the summaries, by mount name, instance id or module id; none = that of the request."""
     summary_model: _Name = None
@@ -120,13 +120,13 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4), at least 64; none = about an eighth of the room, 512 … 16,384."""
+    """Tokens of a segment (bytes / 4), at least 64; none = about an eighth of the room, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
     summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
     """Role of the rows with summaries and notes; `user` costs less with Anthropic's provider (hosts.md)."""
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
-    """Share for the notes, out of `summary_share`; beyond 16,000 tokens of room they grow with its root."""
+    """Share for the notes, out of `summary_share`; beyond 16,000 tokens of room it becomes smaller."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
@@ -141,7 +141,7 @@ class Config:
     redact: Annotated[
         bool | tuple[str, ...], BeforeValidator(_as_tuple), "must be true, false or a list of patterns, got {!r}"
     ] = True
-    """True: secrets of known formats are taken out of what is summarised; a list: further patterns; false: not."""
+    """True takes secrets of known formats out of what is summarised; a list adds patterns of your own."""
     max_concurrency: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}"] = 4
     """Calls for summaries at a time."""
     wait_seconds: Annotated[
