@@ -55,7 +55,8 @@ async def answering(history: Log, *, follows: bool = True) -> AsyncIterator[Any]
 
 async def ask(rows: list[JsonRow] | Log, limit: int = 4_000, **query: Any) -> RecallAnswer:
     async with answering(rows if isinstance(rows, Log) else history_of(rows), follows=False) as asked:
-        return await asked(limit, **query)
+        answer: RecallAnswer = await asked(limit, **query)
+        return answer
 
 
 async def refusal(rows: list[JsonRow], limit: int = 4_000, **query: Any) -> str:
