@@ -61,8 +61,8 @@ _OPTION = re.compile(r"--[\w-]*\Z")
 _PAGING = re.compile(r"(?i:next|prev|page|continuation|sync|cancellation|pagination|resume)[_-]?\Z")
 _PATH_OR_URL = re.compile(r"(?:\.{0,2}|~)/|[A-Za-z][\w+.-]*:/|@/")
 _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
-_ADDRESS = re.compile(r"[^/@]*(?:/|@[\w-]*\.|\.\w{1,5}\Z)")
-"""A path, a mail address or the name of a file or host."""
+_KNOWN_NAME = re.compile(r"[^/@]*(?:/|@[\w-]*\.|\.\w{1,5}\Z)|[A-Za-z]+\d{1,2}(?:[A-Z][a-z]{2,})+\Z")
+"""A path, a mail address, a file, a host, or a product such as `Windows10Pro`."""
 _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
@@ -117,7 +117,7 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
     value, after, quoted = text[first:end], text[end : end + 1], text[first - 1 : first] in QUOTES
     strong = len(value) >= 6 and " " not in value and is_secret(value[:LOOKED_AT], after, True, not quoted)
     if joint["near"]:
-        return strong and not _TECHNICAL.match(value) and not _ADDRESS.match(value)
+        return strong and not _TECHNICAL.match(value) and not _KNOWN_NAME.match(value)
     if joint["next"]:
         if _OPTION.search(before):
             return strong and not value.startswith("-")
