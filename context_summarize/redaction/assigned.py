@@ -30,8 +30,8 @@ _SHAPED = (
     r"(?=[!-~]{0,40}(?:[A-Za-z]\d{1,20}[A-Za-z]|\d[A-Za-z]{1,20}\d|[!#$^&*+?~]))"
 )
 """Before a value that is hardly a word or a name: letters of both cases and digits that take turns, or a sign."""
-_NEAR = rf"(?:{_WORDS}(?:(?<={_ASIAN})|[^\S\n]{{1,2}})|{_MEMBERS}){_SHAPED}"
-"""Up to four words of a sentence, or other members of an object, between the word and such a value."""
+_NEAR = rf"(?!\s{{1,2}}{_SHAPED})(?:{_WORDS}(?:(?<={_ASIAN})|[^\S\n]{{1,2}})|{_MEMBERS}){_SHAPED}"
+"""One to four words of a sentence, or other members of an object, between the word and such a value."""
 _JOINTS = {
     name: re.compile(
         f"(?P<pair>{_PAIR})|(?P<near>{_NEAR})|(?i:{joint % _ASSIGNS})"
