@@ -47,6 +47,19 @@ class Gated(ScriptedProvider):
         return await super().complete(request, **kwargs)
 
 
+class Gate:
+    """Makes a summary, when it is let; for providers that take a function."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def __call__(self, request: ChatRequest) -> str:
+        self.asked.set()
+        await self.go.wait()
+        return answer(request)
+
+
 def shortened(request: ChatRequest) -> str:
     """A summary of about the length that was asked for: words of the transcript, none twice."""
     asked = re.search(r"at most (\d+) words", str(request.messages[0].content))
