@@ -271,11 +271,11 @@ class ChainingServer:
 
     TOOLS, ANSWER = 1_500, 20
 
-    def __init__(self, key: str | None) -> None:
+    def __init__(self, key: str) -> None:
         self._key = key
         self._known: dict[str, int] = {}
         self.marks: dict[str, Any] = {}
-        """What the loop stores with the next row; it stays the same object."""
+        """Metadata of the next answer; without a key, none."""
 
     def tokens(self, request: ChatRequest) -> int:
         """The input tokens that it reports."""
@@ -294,7 +294,7 @@ class ChainingServer:
 async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(hosts, caplog):
     caplog.set_level(logging.WARNING, "context_summarize")
     made = []
-    for key in (None, "openai:response_id", "vllm:response_id"):
+    for key in ("", "openai:response_id", "vllm:response_id"):
         server = ChainingServer(key)
         host = await hosts(SETTINGS, input_tokens=server.tokens, **LARGE)
         host.loop.marks = server.marks

@@ -55,7 +55,7 @@ async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     await host.talk(12)
 
     assert host.provider.summary_requests == []
-    assert len(host.tool.orders) == 12
+    assert host.tool.call_count == 12
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {"denied"}
     assert all(data["fallbacks"] > 0 for data in host.seen("context:post_compact"))

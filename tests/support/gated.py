@@ -72,4 +72,4 @@ class Shortening(ScriptedProvider):
     """Answers with words of what it is shown, about as many as were asked for."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(then=shortened, **{"context_window": 40_000, "max_output_tokens": 4_000, **settings})
+        super().__init__(then=shortened, **settings)

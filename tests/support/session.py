@@ -22,6 +22,7 @@ from amplifier_core.message_models import (
     ToolSpec,
     Usage,
 )
+from amplifier_core.testing import MockTool
 
 from context_summarize.events import ALL_EVENTS
 from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, text_response
@@ -41,19 +42,15 @@ def tokens_of(request: ChatRequest) -> int:
     return sum(len(str(message.content)) for message in request.messages) // 4
 
 
-class LookupTool:
+class LookupTool(MockTool):
     """A tool whose results are long enough to fill a small window."""
 
-    name = "lookup"
-    description = "Looks up an order."
-
     def __init__(self) -> None:
-        self.input_schema = {"type": "object", "properties": {"order": {"type": "string"}}}
-        self.orders: list[str] = []
+        super().__init__("lookup")
 
-    async def execute(self, input: dict[str, Any]) -> ToolResult:
+    async def _execute(self, input: dict[str, Any]) -> ToolResult:
+        self.call_count += 1
         order = input["order"]
-        self.orders.append(order)
         history = "; ".join(f"{order} stop {stop} weight {stop * 7 % 31} kg" for stop in range(30))
         return ToolResult(success=True, output={"order": order, "history": history})
 
