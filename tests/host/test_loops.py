@@ -298,7 +298,7 @@ async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(hosts
         server = ChainingServer(key)
         host = await hosts(SETTINGS, input_tokens=server.tokens, **LARGE)
         host.loop.marks = server.marks
-        await host.talk(70)
+        await host.talk(50)
         made.append(compactions(host))
 
     assert made[0] > 2

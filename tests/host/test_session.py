@@ -27,16 +27,6 @@ from tests.support.rows import feed, tool_session, user
 from tests.support.session import SMALL, Host, is_summary_request
 from tests.support.views import untimed
 
-SOURCE_FILES = (
-    "context_summarize",
-    "amplifier_module_context_summarize",
-    "amplifier_module_tool_context_recall",
-    "amplifier_module_tool_context_steering",
-    "prompts",
-    "pyproject.toml",
-)
-"""What a checkout of the repository holds, as far as the loader is concerned."""
-
 BUDGET = 5_000
 
 OFFERED = {
@@ -275,12 +265,9 @@ def run_python(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
 def test_a_second_checkout_is_used_as_it_stands(tmp_path):
     """A fresh process, a copy of the repository as source: code and prompts come from the copy, nothing else."""
     checkout = tmp_path / "checkout"
-    for name in SOURCE_FILES:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, checkout / name)
+    for folder in (ROOT / "context_summarize", ROOT / "prompts", *ROOT.glob("amplifier_module_*")):
+        shutil.copytree(folder, checkout / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", checkout)
     shutil.copytree(ROOT / "prompts" / "default", checkout / "prompts" / "of-the-copy")
 
     done = run_python(bare_host(source=f"file://{checkout}", config={"prompts": "of-the-copy"}), tmp_path)
