@@ -12,8 +12,8 @@ from tests.support.session import SMALL, Host
 
 
 @pytest.fixture
-async def hosts(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
-    """Starts a session with small settings, and with these."""
+async def hosts(monkeypatch: pytest.MonkeyPatch, no_hang: None) -> AsyncIterator[Any]:
+    """Starts a session with small settings, and with these; a test that hangs is ended after a minute."""
     async with AsyncExitStack() as ends:
 
         async def start(settings: dict[str, Any] | None = None, **options: Any) -> Host:
