@@ -7,7 +7,6 @@ import itertools
 import json
 import logging
 import math
-import os
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -37,10 +36,13 @@ def compactions(host: Host) -> int:
 
 
 def cached_share(views: list[list[JsonRow]]) -> float:
-    """Share of all input that stands at the beginning of the request before as well."""
-    texts = [json.dumps(view) for view in views]
-    kept = (len(os.path.commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071 - no paths
-    return sum(kept) / sum(map(len, texts[1:]))
+    """Share of all input that is whole rows at the beginning of the request before as well."""
+    kept = total = 0
+    for earlier, later in itertools.pairwise(views):
+        same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(earlier, later, strict=False))
+        kept += sum(len(str(row)) for row, _ in same)
+        total += sum(len(str(row)) for row in later)
+    return kept / total
 
 
 async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(hosts):
