@@ -185,7 +185,15 @@ def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(meant: str) ->
         Config(xyzzy=1)  # type: ignore[call-arg]
 
 
-OTHERS = "protected_recent", "compaction_strategy", "summary_trigger", "summarization_model", "debug", 5, None
+OTHERS: tuple[Any, ...] = (
+    "protected_recent",
+    "compaction_strategy",
+    "summary_trigger",
+    "summarization_model",
+    "debug",
+    5,
+    None,
+)
 """Keys of other context modules, some of which look a little like ours, and keys of nobody."""
 
 
@@ -195,7 +203,7 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     """What means the same is in force; one warning names the others and the settings that there are."""
     ours: dict[str, Any] = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
     with caplog.at_level(logging.WARNING):
-        made = Config.from_mapping({**dict[Any, Any].fromkeys(OTHERS, 1), **ours})
+        made = Config.from_mapping({**dict.fromkeys(OTHERS, 1), **ours})
     assert made == Config(**ours)
     [record] = caplog.records
     assert all(str(key) in record.getMessage() for key in OTHERS)
