@@ -37,7 +37,7 @@ async def test_requests_that_hear_of_different_prompts_need_no_more_compactions(
         return next(prompts)
 
     manager = SummarizingContextManager(host, segment_tokens=512, prefetch=False, keep_recent=4)
-    await manager.set_messages([{"role": "system", "content": "stored"}, *tool_session(50, size=4_000)])
+    await manager.set_messages([{"role": "system", "content": "stored"}, *tool_session(40, size=4_000)])
     await manager.set_system_prompt_factory(prompt)
     provider = ScriptedProvider(then=answer)
     await asyncio.gather(*(manager.get_messages_for_request(20_000, provider) for _ in range(2)))
