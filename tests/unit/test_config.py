@@ -109,7 +109,7 @@ CONTRADICTIONS: dict[str, dict[str, Any]] = {
         "summary_provider": "openai",
     },
     "safety_margin 300000 is above a window of 200,000 tokens (the default); leave it out for 1000": {
-        "safety_margin": 300_000,
+        "safety_margin": 300_000
     },
 }
 

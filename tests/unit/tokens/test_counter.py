@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from context_summarize.errors import ContextSummarizeError
@@ -18,16 +16,9 @@ def counter() -> TokenCounter:
     return made
 
 
-@pytest.fixture
-def unloaded() -> Iterator[None]:
-    """The process as it is before anything was counted; what the test leaves behind is dropped."""
-    tokens._build_encoding.cache_clear()
-    yield
-    tokens._build_encoding.cache_clear()
-
-
-def test_missing_ranks_are_named_and_tried_again(unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ranks_are_named_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that cannot be read is a clear error, and a failure is not remembered."""
+    tokens._build_encoding.cache_clear()  # the process as it is before anything was counted
     counter = TokenCounter()
     with monkeypatch.context() as patch:
         patch.setattr(tokens, "RANKS_FILE", "none.xz")
