@@ -24,12 +24,9 @@ def test_a_tool_result_block_gets_the_hosts_keys() -> None:
 def test_a_tool_row_of_a_hook_is_shown_as_user_text() -> None:
     """It answers no call, so it may not stand as a result."""
     answer = {"role": "tool", "tool_call_id": "h", "content": "x"}
-    assert view({**answer, "metadata": {"source": "hook"}}) == {
-        "role": "user",
-        "content": "x",
-        "metadata": {"source": "hook"},
-    }
-    assert view({**answer, "ephemeral": True}) == {"role": "user", "content": "x", "metadata": {}}
+    marks = {"source": "hook"}
+    assert view({**answer, "metadata": marks}) == {**user("x"), "metadata": marks}
+    assert view({**answer, "ephemeral": True}) == {**user("x"), "metadata": {}}
 
 
 @pytest.mark.parametrize(
