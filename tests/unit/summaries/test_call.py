@@ -8,20 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import (
-    AbortError,
-    AuthenticationError,
-    ConfigurationError,
-    ContentFilterError,
-    ContextLengthError,
-    InvalidRequestError,
-    LLMError,
-    LLMTimeoutError,
-    NotFoundError,
-    ProviderUnavailableError,
-    QuotaExceededError,
-    RateLimitError,
-)
+from amplifier_core import llm_errors as errors
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
@@ -117,7 +104,7 @@ async def test_room_for_the_answer_keeps_within_the_provider(
 async def test_a_summary_says_how_it_was_made() -> None:
     """Key, level, sizes, who, when; what was refused has been paid for, too."""
     paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
-    script: list[Any] = [answer("", usage=paid), ProviderUnavailableError("x"), answer(usage=paid)]
+    script: list[Any] = [answer("", usage=paid), errors.ProviderUnavailableError("x"), answer(usage=paid)]
     totals = Statistics()
     made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
     assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
@@ -141,22 +128,22 @@ async def test_the_models_name_is_read_back(told: dict[str, Any], model: str) ->
 @pytest.mark.parametrize(
     ("error", "kind", "calls", "permanent"),
     [
-        (QuotaExceededError("spent"), "quota", 1, True),
-        (AuthenticationError("401"), "auth", 1, True),
-        (NotFoundError("no model"), "not_found", 1, True),
-        (ConfigurationError("no key"), "configuration", 1, True),
-        (RateLimitError("slow"), "rate_limit", 3, False),
-        (RateLimitError("slow", retryable=False), "rate_limit", 1, False),
-        (ContentFilterError("blocked"), "refusal", 1, False),
-        (AbortError("aborted"), "aborted", 1, False),
-        (LLMTimeoutError("late"), "timeout", 3, False),
+        (errors.QuotaExceededError("spent"), "quota", 1, True),
+        (errors.AuthenticationError("401"), "auth", 1, True),
+        (errors.NotFoundError("no model"), "not_found", 1, True),
+        (errors.ConfigurationError("no key"), "configuration", 1, True),
+        (errors.RateLimitError("slow"), "rate_limit", 3, False),
+        (errors.RateLimitError("slow", retryable=False), "rate_limit", 1, False),
+        (errors.ContentFilterError("blocked"), "refusal", 1, False),
+        (errors.AbortError("aborted"), "aborted", 1, False),
+        (errors.LLMTimeoutError("late"), "timeout", 3, False),
         (TimeoutError("late"), "timeout", 3, False),
-        (ProviderUnavailableError("503"), "unavailable", 3, False),
-        (LLMError("odd"), "unavailable", 1, False),
+        (errors.ProviderUnavailableError("503"), "unavailable", 3, False),
+        (errors.LLMError("odd"), "unavailable", 1, False),
         (ConnectionResetError("reset"), "connection", 3, False),
-        (ContextLengthError("too many"), "too_large", 4, False),
-        (InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
-        (InvalidRequestError("a wrong request"), "invalid_request", 2, False),
+        (errors.ContextLengthError("too many"), "too_large", 4, False),
+        (errors.InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
+        (errors.InvalidRequestError("a wrong request"), "invalid_request", 2, False),
         (ValueError("no JSON"), "error", 1, False),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
@@ -181,22 +168,30 @@ async def test_the_report_of_an_error_is_short_and_holds_no_secret() -> None:
     assert len(str(found)) == 500
 
 
+def slow(retry_after: float) -> Exception:
+    return errors.RateLimitError("slow", retry_after=retry_after)
+
+
 async def test_retry_after_is_waited_no_more_and_no_less() -> None:
     """Less than nothing counts as nothing; more than two minutes are handed on: the summary is late by then anyway."""
     clock = Clock()
-    script: list[Any] = [RateLimitError("slow", retry_after=7.5), RateLimitError("slow", retry_after=-3), ANSWER]
+    script: list[Any] = [
+        errors.RateLimitError("slow", retry_after=7.5),
+        errors.RateLimitError("slow", retry_after=-3),
+        ANSWER,
+    ]
     await summarizer(clock).make(job(), target(ScriptedProvider(script)))
     assert clock.slept == [7.5, 0]
-    clock, provider = Clock(), ScriptedProvider(then=RateLimitError("slow", retry_after=121))
+    clock, provider = Clock(), ScriptedProvider(then=slow(121))
     found = await failure(summarizer(clock), provider)
     assert (found.kind, found.retry_in_s, provider.calls, clock.slept) == ("rate_limit", 121, 1, [])
-    await summarizer(clock).make(job(), target(ScriptedProvider([RateLimitError("slow", retry_after=120), ANSWER])))
+    await summarizer(clock).make(job(), target(ScriptedProvider([slow(120), ANSWER])))
     assert clock.slept == [120]
 
 
 async def test_a_pause_of_the_breaker_is_told_and_ends_the_attempts() -> None:
     """Five calls in a row have failed; the next summary is not asked for."""
-    made, provider = summarizer(), ScriptedProvider(then=ProviderUnavailableError("503"))
+    made, provider = summarizer(), ScriptedProvider(then=errors.ProviderUnavailableError("503"))
     assert [(await failure(made, provider)).attempts for _ in range(3)] == [3, 2, 0]
     found = await failure(made, provider)
     assert (found.kind, round(found.retry_in_s or 0), provider.calls) == ("breaker_open", 60, 5)
@@ -216,7 +211,7 @@ async def test_a_pause_of_the_breaker_is_told_and_ends_the_attempts() -> None:
 )
 async def test_a_model_that_refuses_a_hint_is_asked_without_any_at_once_and_from_then_on(error: str) -> None:
     """As the openai provider's models refuse them. What keeps an answer off the server stays."""
-    clock, provider = Clock(), ScriptedProvider([InvalidRequestError(error)], then=ANSWER)
+    clock, provider = Clock(), ScriptedProvider([errors.InvalidRequestError(error)], then=ANSWER)
     made = summarizer(clock)
     assert (await made.make(job(), target(provider))).usage["attempts"] == 2
     assert (await made.make(job(key="k2"), target(provider))).usage["attempts"] == 1
@@ -228,7 +223,7 @@ async def test_a_model_that_refuses_a_hint_is_asked_without_any_at_once_and_from
 
 async def test_a_request_that_fails_without_them_says_nothing_about_them() -> None:
     """The next summary is asked for with them."""
-    provider = ScriptedProvider([InvalidRequestError("bad schema")] * 2, then=ANSWER)
+    provider = ScriptedProvider([errors.InvalidRequestError("bad schema")] * 2, then=ANSWER)
     made = summarizer()
     await failure(made, provider)
     await made.make(job(key="k2"), target(provider))
@@ -241,7 +236,7 @@ def window_of(tokens: int) -> Callable[[ChatRequest], str]:
     def respond(request: ChatRequest) -> str:
         size = sum(count(str(message.content)) for message in request.messages)
         if size + (request.max_output_tokens or 0) > tokens:
-            raise ContextLengthError(f"{size} + {request.max_output_tokens} tokens do not fit into {tokens}")
+            raise errors.ContextLengthError(f"{size} + {request.max_output_tokens} tokens do not fit into {tokens}")
         return ANSWER
 
     return respond
