@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import context_summarize
 
 PACKAGE = Path(context_summarize.__file__).parent
-PURE = ("core", "notes", "transcript", "messages")
+PURE = ("core/", "notes/", "transcript/", "messages/")
 ASYNC = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 
 
-def _parsed(*folders: str) -> Iterator[tuple[str, ast.Module]]:
-    """Yields the name and the code of each file in these folders of the package."""
-    for folder in folders:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            yield str(path.relative_to(PACKAGE)), ast.parse(path.read_text("utf-8"))
+@pytest.fixture(scope="module")
+def code() -> dict[str, ast.Module]:
+    """The files of the package by their path within it."""
+    return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
 
 
-def test_nothing_that_decides_awaits() -> None:
+def test_nothing_that_decides_awaits(code: dict[str, ast.Module]) -> None:
     """No `async` in core, notes, transcript and messages: their promises are properties of plain functions."""
-    for name, code in _parsed(*PURE):
-        assert [node.lineno for node in ast.walk(code) if isinstance(node, ASYNC)] == [], name
+    pure = [name for name in code if name.startswith(PURE)]
+    assert pure
+    for name in pure:
+        assert [node.lineno for node in ast.walk(code[name]) if isinstance(node, ASYNC)] == [], name
 
 
-def test_values_of_the_core_are_frozen() -> None:
+def test_values_of_the_core_are_frozen(code: dict[str, ast.Module]) -> None:
     """A result cannot be changed behind the back of who holds it."""
-    for name, code in _parsed("core"):
-        made = [ast.unparse(sign) for node in ast.walk(code) for sign in getattr(node, "decorator_list", ())]
-        assert [sign for sign in made if sign.startswith("dataclass") and "frozen=True" not in sign] == [], name
+    for name in (name for name in code if name.startswith("core/")):
+        signs = [ast.unparse(sign) for node in ast.walk(code[name]) for sign in getattr(node, "decorator_list", ())]
+        assert [sign for sign in signs if sign.startswith("dataclass") and "frozen=True" not in sign] == [], name
 
 
-def test_every_file_opens_with_a_sentence() -> None:
+def test_every_file_opens_with_a_sentence(code: dict[str, ast.Module]) -> None:
     """That tells a stranger whether they are in the right room."""
-    for name, code in _parsed("."):
-        said = ast.get_docstring(code) or ""
+    for name, module in code.items():
+        said = ast.get_docstring(module) or ""
         assert said[:1].isupper() or said.startswith("`"), name
         assert "." in said, name
