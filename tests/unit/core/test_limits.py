@@ -28,6 +28,13 @@ def test_the_point_moves_smoothly_with_what_is_left_and_stays_within_the_room(
     assert point <= own.again_above(left + 1) <= point + 2
 
 
+@given(room=st.integers(0, 146_000), left=TOKENS)
+def test_with_the_defaults_a_request_grows_by_half_of_what_a_compaction_leaves_free(room: int, left: int) -> None:
+    """In windows that the threshold in tokens does not bound."""
+    own = limits(room)
+    assert own.again_above(left) - left >= (room - left) / 2 - 1
+
+
 @given(budget=TOKENS, fixed=TOKENS, share=SHARES)
 def test_a_target_can_be_reached_whatever_a_prompt_takes(budget: int, fixed: int, share: float) -> None:
     """Shares are of what can shrink: an empty view is never above them."""
