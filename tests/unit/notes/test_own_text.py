@@ -86,7 +86,7 @@ def told(raws: list[JsonRow]) -> list[str]:
     rows = [analyse(raw) for raw in raws]
     grouper = Grouper()
     groups = [group for index, row in enumerate(rows) for group in grouper.feed(index, row)]
-    rendered = render_groups(rows, [*groups, *grouper.pass_over(), *grouper.open_groups()], segment_tokens=None)
+    rendered = render_groups(rows, [*groups, *grouper.abandon(), *grouper.open_groups()], segment_tokens=None)
     return [row.own or "" for row in rendered if row.role == "user"]
 
 

@@ -185,7 +185,7 @@ def test_a_line_stands_for_a_value_that_only_a_gone_summary_told() -> None:
     readings = Readings.fresh({}, ())
     readings.read([RenderedRow(1, "tool", "look_up", "the seal is QX-4417\nthe crate is QX-4418", answers=0)])
     told, untold = (
-        write(readings, Given(told=values), 900, lambda text: len(text) // 4 + 1) for values in (["QX-4417"], [])
+        write(readings, Given(lost_values=values), 900, lambda text: len(text) // 4 + 1) for values in (["QX-4417"], [])
     )
     assert told.endswith('#1 look_up: "the seal is QX-4417"')
     assert untold == ""
