@@ -162,8 +162,7 @@ class _Disk:
         self._warn(text)
 
     def load(self) -> list[JsonRow]:
-        """Locks and reads the file, and removes a torn last line; makes a missing one. Changes no damaged or other file.
-        """
+        """Locks and reads the file, or makes a missing one. It removes a torn last line and no other damage."""
         self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _open(Path(f"{self.path}.lock"), "ab")

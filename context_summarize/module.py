@@ -66,7 +66,7 @@ def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[st
 
 
 async def on_session_ready(coordinator: Any) -> None:
-    """Called after all modules are mounted: logs an error if nothing mounted fits the settings.
+    """Checks, once all modules are mounted, that one of them fits the settings for the summariser; logs an error else.
 
     amplifier-core runs cleanups in reverse order of their registration, so the cleanup that is registered here runs
     before those of the providers.

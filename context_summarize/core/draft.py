@@ -88,7 +88,7 @@ class Draft:
         return self.size() <= self._given.limits.view_room
 
     def notes_room(self) -> int:
-        """Returns the tokens that the row of notes may take: at most half of what is freed."""
+        """Returns the tokens that the row of notes may take: at most half of the freed ones."""
         return self._notes_room(self._size(self.view))
 
     def _notes_room(self, size: int) -> int:
@@ -180,7 +180,7 @@ class Draft:
         self._shorten_first_user()
 
     def shorten_results(self, keep_recent: int, longest: int | None, goal: int | None = None) -> None:
-        """Shortens tool results above `longest` tokens, those of the newest `keep_recent` rows aside.
+        """Shortens tool results above `longest` tokens, except those among the newest `keep_recent` rows.
 
         Args:
             goal: tokens; if given, only the longest results are cut, as far as the view needs to get down to it.

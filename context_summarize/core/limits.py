@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROWTH = 0.8
-"""A request grows by this × threshold × what the last compaction left free, before the next one is due.
+"""A request may grow by `GROWTH * threshold * free` tokens, where the last compaction left `free` tokens of the base.
 
-Every compaction frees at least this × threshold × what it leaves."""
+A compaction frees at least `GROWTH * threshold * left` tokens, where `left` is the size of the view after it."""
 
 _LEFT = 0.4
 """If a compaction would leave more than this share of the base, it also shortens results among the newest rows."""

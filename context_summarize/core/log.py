@@ -245,13 +245,10 @@ class Log:
             self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
         self._hashed = max(self._hashed, end)
 
-    def _hash_of(self, ordinal: int) -> bytes:
-        self.hash_groups(ordinal + 1)
-        return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
-
     def hash_of(self, ordinal: int) -> str:
         """Returns the hash of one rendered group."""
-        return self._hash_of(ordinal).hex()
+        self.hash_groups(ordinal + 1)
+        return self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES].hex()
 
     def hash_of_row(self, row: int) -> str:
         """Returns the hash of one rendered row, whose group may still be open."""
@@ -269,8 +266,9 @@ class Log:
 
     def running_hashes(self, seed: str, until: int) -> list[str]:
         """Returns the running hash after each of the rendered groups [0, until)."""
+        self.hash_groups(until)
         running, found = hashlib.sha256(seed.encode()), []
-        for ordinal in range(until):
-            running.update(self._hash_of(ordinal))
+        for start in range(0, until * _HASH_BYTES, _HASH_BYTES):
+            running.update(self._hashes[start : start + _HASH_BYTES])
             found.append(running.copy().hexdigest())
         return found

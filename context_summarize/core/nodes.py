@@ -80,7 +80,7 @@ MOST_GROWTH = 10
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
     """Returns the address of the summary that represents these neighbours."""
     level = max(child.level for child in children) + 1
-    # A merge is half as long as what it joins: otherwise it would make no room.
+    # A merge is half as long as its children together: otherwise it would make no room.
     tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
     key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     return Node(key, level, children[0].first_group, children[-1].end_group, tokens, 0, tuple(children))

@@ -32,7 +32,7 @@ class CompactionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compaction before it is made: the next view, and what it frees."""
+    """A compaction before it is made: the next view and its sizes."""
 
     reason: Reason
     view: View

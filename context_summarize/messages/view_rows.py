@@ -102,8 +102,7 @@ def _block(block: Any) -> JsonRow:
 
 
 def _mended(out: JsonRow, row: Row) -> JsonRow:
-    """Returns the row in a form that `amplifier_core.message_models.Message(**row)` accepts; texts, calls and ids stay.
-    """
+    """Returns the row in a form that `amplifier_core.message_models.Message` accepts. Texts, calls and ids stay."""
     safe: JsonRow = {key: out[key] for key in ("role", "content", "metadata")}
     if isinstance(out["content"], list):
         safe["content"] = [_mended_block(block, row.role) for block in out["content"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from context_summarize.transcript.escaping import INVISIBLE, LINE_END
+from context_summarize.transcript.escaping import INVISIBLE, LINE_ENDS
 
 MOST_READ = 100_000
 """Characters of one message that are read; a longer message is pasted text."""
@@ -40,7 +40,6 @@ _OTHERS = re.compile("|".join(_QUOTED), re.M | re.S | re.I)
 _TAG = re.compile(r"<(/?)([a-z][\w:.-]*)(?:\s[^<>]{0,300})?>|\[(/?)(quote|code)\b[^\]\n]{0,100}\]", re.I)
 _NO_END = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})
 """Tags of plain HTML that need no end."""
-_LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
 _OTHERS_LINE = re.compile(
     # A sign of a quotation; a bar also begins a row of a table.
     rf"{_ITEM}[ \t\xa0{INVISIBLE}]*+(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])"
@@ -58,7 +57,7 @@ def own_text(text: str) -> str:
     """
     if len(text) > MOST_READ:
         return ""
-    text = _LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
+    text = LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
     text = _without(text, _fenced(text))
     text = _without(text, (found.span() for found in _OTHERS.finditer(text)))
     text = _without(text, sorted(_tagged(text)))

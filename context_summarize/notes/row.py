@@ -38,7 +38,8 @@ def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     """Returns the lines of the row, of at most `room` tokens; "" if there is nothing to quote."""
     calls = _calls(readings.calls, given.operations, int(room * _CALLS), count)
     shown = {*given.values, *_values(calls)}
-    new = dict.fromkeys(name for call in reversed(readings.calls) for name in call.names[::-1] if name not in shown)
+    newest_first = (name for call in reversed(readings.calls) for name in reversed(call.names))
+    new = dict.fromkeys(name for name in newest_first if name not in shown)
     names = _listed(_NAMED, new, int(room * _NAMES), count)
     room -= sum(count(part) + 1 for part in (calls, names) if part)
     words = Words(readings.said, given, count)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, pairwise, zip_longest
+from itertools import chain, groupby, pairwise, zip_longest
 
 from context_summarize.notes.prose import has_digit
 from context_summarize.notes.readings import Sentence
@@ -96,7 +96,8 @@ class Words:
         size = math.ceil(len(sentences) / _PARTS) or 1
         parts = [sentences[at : at + size] for at in range(0, len(sentences), size)]
         best = [sorted(part, key=self._worth, reverse=True) for part in reversed(parts)]
-        return [at for row in zip_longest(*best) for at in row if at is not None]
+        in_turn = chain.from_iterable(zip_longest(*best))  # which fills shorter parts up with None
+        return [at for at in in_turn if at is not None]
 
     def _worth(self, at: int) -> float:
         """Returns the worth of a sentence for its size: rare terms and figures count more."""

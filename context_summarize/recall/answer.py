@@ -151,7 +151,9 @@ class Answers:
         for number, start, end in found:
             shown = self.rows.row(number)
             text = shown.searched
-            part = f"… {text[start:end].strip()}" if start else text[start:end].rstrip()  # a blank at its start may escape it
+            part = (
+                f"… {text[start:end].strip()}" if start else text[start:end].rstrip()
+            )  # a blank at its start may escape it
             block = self._block(shown, f"{part}{' …' if end < len(text) else ''}", since=number)
             if (size := self._size(block)) > room:
                 if blocks:
@@ -164,7 +166,9 @@ class Answers:
         more = f'\n[The best match whole, with the messages around it: {NAME}(messages="{around}")]'
         if others := numbers[len(blocks) :]:
             more += f"\n[{len(others)} more match less well: messages {', '.join(map(str, others[:_NUMBERS]))}]"
-        title = f"{len(found)} of {total} messages contain some of these words, or are next to one that does; best first"
+        title = (
+            f"{len(found)} of {total} messages contain some of these words, or are next to one that does; best first"
+        )
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
     def messages(self, text: str) -> RecallAnswer:
@@ -178,8 +182,7 @@ class Answers:
         return self._range(first, last, offset)
 
     def _range(self, first: int, last: int, offset: int) -> RecallAnswer:
-        """Returns as many whole rows as fit, and a cut row if the answer is less than three quarters full without it.
-        """
+        """Returns the whole rows that fit, and a cut row if the answer is less than three quarters full without it."""
         blocks: list[str] = []
         room, number = self._room, first
         while number <= last:

@@ -26,7 +26,7 @@ from context_summarize.tokens.measure import Count
 logger = logging.getLogger(__name__)
 
 _PASSAGE = 170
-"""A passage ends with the sentence at so many characters: several short ones answer more questions than a few long."""
+"""After so many characters a passage ends with its sentence. Short passages answer more questions than long ones."""
 _END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
 _MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
@@ -49,10 +49,10 @@ _PASSAGES, _ROWS = 400, 300
 _SHARE = 2.0
 """Extra weight of a passage that contains all words of the question."""
 _LONG_ROW = 0.4
-"""Malus of a long row: by chance one of its many passages contains some of the words."""
+"""Penalty of a long row: by chance one of its many passages contains some of the words."""
 _BESIDE, _AROUND = 0.4, 0.2
-"""Shares of scores that a row gets from neighbours: of the better one next to it, because an answer follows its
-question; and, for a row of one passage as in a chat, of each of the four around it."""
+"""Shares of its neighbours' scores that a row gets. The first is of the better neighbour, because an answer follows
+its question. The second is of each of the four nearest rows, for a row of one passage, as in a chat."""
 _SEEN = 0.5
 """Factor of a row that the view still shows: the model can read it there."""
 _WIDE = 4
@@ -173,8 +173,7 @@ class PassageIndex:
         self._connection.close()
 
     def rank(self, question: str, until: int, summarised: int) -> list[Found]:
-        """Returns the matching rows up to number `until`, best first. Rows after `summarised` count less, if it is > 0.
-        """
+        """Returns the matching rows up to `until`, best first. Rows after `summarised`, if it is not 0, count less."""
         best: dict[int, int] = {}
         own: dict[int, float] = {}
         for score, passage in sorted(self._scores(question, until), reverse=True):
@@ -182,9 +181,10 @@ class PassageIndex:
             if best.setdefault(row, passage) == passage:
                 own[row] = score / (1 + _LONG_ROW * math.log(len(self._passages(row))))
         rows: dict[int, float] = {}
-        for row in {at for found in own for at in (found - 1, found, found + 1) if at <= until}:
+        near = {at for found in own for at in (found - 1, found, found + 1)}
+        for row in near:
             short = len(self._passages(row)) == 1
-            if short or row in own:
+            if row <= until and (short or row in own):
                 rows[row] = own.get(row, 0.0) + _BESIDE * max(own.get(row - 1, 0.0), own.get(row + 1, 0.0))
                 rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
                 rows[row] *= _SEEN if row > summarised > 0 else 1.0
@@ -210,7 +210,10 @@ class PassageIndex:
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
 
     def _terms(self, question: str) -> dict[str, list[int]]:
-        """Returns the search terms with their passages: the question's words, else words that begin so, and pairs."""
+        """Returns the search terms, each with its passages: the question's words and pairs of them.
+
+        A word that no passage contains becomes a search for words that begin with it.
+        """
         words = _WORD.findall(_comparable(question))
         words = [word for word in words if word not in _STOP_WORDS] or words
         of_word = {word: self._with(f'"{word}"') for word in words}

@@ -47,8 +47,7 @@ class RecallTool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the input. Providers refuse `oneOf` here, so the code checks that exactly one field is given.
-        """
+        """JSON schema of the input. Providers refuse `oneOf`, so the code checks that exactly one field is given."""
         return _schema(messages="A range, or one number.", words="What to search for.")
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
@@ -132,8 +131,7 @@ def _refused(kind: str, error: ContextSummarizeError) -> ToolResult:
 
 
 def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]) -> dict[str, str]:
-    """Returns the filled fields, stripped. Some models send all fields, with empty texts, or send numbers as numbers.
-    """
+    """Returns the filled fields, stripped. Some models send all fields, with empty texts, or send numbers."""
     if not isinstance(given, Mapping):
         raise error(f"the input must be an object, got {type(given).__name__}")
     values: dict[str, str] = {}

@@ -78,7 +78,7 @@ class Compactions:
         new = [item for item in view.shown if item.node.place not in shown_before]
         change = Change(
             plan=plan,
-            from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
+            from_cache=sum(item.node.key in self._tasks.stored for item in new),
             fallbacks=sum(item.summary.fallback for item in view.shown),
             new_fallbacks=sum(item.summary.fallback for item in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
@@ -96,7 +96,7 @@ class Compactions:
         return after
 
     async def view(self, chat: Conversation, plan: Plan) -> tuple[View, Kept]:
-        """Returns the plan's view with the known summaries, and what it keeps of the rows it summarises anew."""
+        """Returns the plan's view with the known summaries, and the counts of exact values that it keeps."""
         view, before = plan.view, chat.view
         rows = filter(None, (self._tasks.shown(node, chat.log) for node in view.nodes))
         bare = replace(view, shown=tuple(rows), places=before.places, lost_values=before.lost_values)

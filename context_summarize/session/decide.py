@@ -17,7 +17,7 @@ from context_summarize.session.conversation import Conversation
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_OF_IT = 0.75
-"""A compaction that could wait is made with what is ready only if that frees this share of what the whole would."""
+"""While a request could go on, a compaction of the ready texts must free this share of what all texts would free."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
 Decision = tuple[Step, Plan | None]
@@ -104,7 +104,7 @@ class Case:
 
 
 def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
-    """Returns the next step of a request; `make` plans a compaction of what is known now.
+    """Returns the next step of a request; `make` plans a compaction from the texts that are known now.
 
     A request goes on unchanged if no compaction is due, or none is worth making. If all texts of a compaction are
     there, it is made. If some are missing:
@@ -143,7 +143,7 @@ def decide_for(case: Case, given: PlanInput) -> Decision:
 
 
 def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
-    """Returns the plan of what is ready if it frees enough; else the given plan, whose texts are still missing."""
+    """Returns a plan for the ready texts if it frees enough; else the given plan, whose texts are still missing."""
     ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = _MOST_OF_IT * plan.freed if defers else 0
     if ready.missing or ready.freed < enough or not _frees_enough(ready, limits):
@@ -152,7 +152,7 @@ def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequ
 
 
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
-    """Returns True if a plan frees enough for what it leaves, which the provider must read anew once."""
+    """Returns True if a plan frees enough: the provider must read the rows that it leaves once more, without cache."""
     least = GROWTH * limits.threshold * plan.tokens_after
     return plan.fits and plan.freed > least and plan.tokens_before >= limits.again_above(plan.tokens_after)
 

@@ -215,7 +215,7 @@ class SummarizingContextManager:
         await self._current.prefetch.settled(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
-        """Returns the summarised or shortened rows that the model asks for, as far as there is room for an answer.
+        """Returns summarised or shortened rows that match the query, as far as there is room for an answer.
 
         Raises:
             TypeError: `query` is no `RecallQuery`.
@@ -271,7 +271,7 @@ class SummarizingContextManager:
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
-        return self._requests.is_compacting
+        return self._requests.compacting > 0
 
     async def stop_waiting(self) -> None:
         """Answers a request that waits for summaries now, because the host has cancelled. The work goes on."""

@@ -34,7 +34,7 @@ class Requests:
         self.compactions = Compactions(current)
         self._last: tuple[float, Log | None, int] = (math.inf, None, 0)
         """The clock's time of the last request, its log, and how many rows the log had."""
-        self._under_way = 0
+        self.compacting = 0
         """Counts the requests that have a compaction due."""
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
@@ -84,11 +84,6 @@ class Requests:
         await self._act(wanted, await self._host.limits(wanted), tried)
         await self._services.outbox.flush()
         return tried.saved
-
-    @property
-    def is_compacting(self) -> bool:
-        """True while a compaction is being made."""
-        return self._under_way > 0
 
     async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
         """Returns the current conversation. Its segments are cut if a compaction may be due."""
@@ -162,10 +157,10 @@ class Requests:
                 if not seen.is_near or (case := self.case(seen, wanted, tried)).goes_on:
                     return seen
                 if not is_due and case.reason != "cold_cache":
-                    if not self._under_way:
+                    if not self.compacting:
                         self._tasks.begin()
                     is_due = True
-                    self._under_way += 1
+                    self.compacting += 1
                 chat = seen.chat
                 if begun is not chat.segments:
                     begun, first_rows = chat.segments, len(chat.log)
@@ -184,7 +179,7 @@ class Requests:
                     await self._go_on(after, seen, wanted, tried)
         finally:  # the wait is counted, however the request ends
             if is_due:
-                self._under_way -= 1
+                self.compacting -= 1
             if tried.waited:
                 self._services.totals.waited(tried.waited)
 

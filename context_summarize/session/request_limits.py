@@ -75,7 +75,7 @@ class RequestLimits:
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
-    """Returns the limits that the settings set for a budget, both in our own tokens.
+    """Returns the limits for a budget, from the settings; both in our own tokens.
 
     Args:
         own_cap: `compact_threshold` in our own tokens, if the setting is given in tokens.

@@ -16,7 +16,8 @@ from context_summarize.tokens.measure import Count, measure
 class Retention:
     """Holds copies of the wanted rows that the view does not show whole. Requests show them right after the summaries.
 
-    A copy stays until the next compaction, wanted or not, so that the earlier request is a prefix of the later one.
+    A copy stays until the next compaction, even if the host no longer wants it. So the earlier request is a prefix of
+    the later one.
     """
 
     def __init__(self, count: Count) -> None:

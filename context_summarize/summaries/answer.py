@@ -39,7 +39,7 @@ class Answer:
 
 
 def read_answer(response: Any) -> Answer:
-    """Returns the answer in plain values. Raises whatever the parts of the response raise when they are read."""
+    """Returns the answer in plain values. Reading a part of the response may raise any error."""
     usage = getattr(response, "usage", None)
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)

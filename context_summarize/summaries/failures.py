@@ -73,7 +73,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Returns True if the same request may succeed soon: the provider says so, or it timed out or lost its connection."""
+    """Returns True if the same request may succeed soon: by its retry mark, a timeout, or a lost connection."""
     return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
 

@@ -50,7 +50,7 @@ class SummaryRegistry:
         self._has_warned = False
         """True after the warning that a wait brought no summary, until a summary comes."""
         self._texts: dict[str, Summary] = {}
-        self._stored: set[str] = set()
+        self.stored: set[str] = set()
         """Keys of the texts that took no call of this session."""
         self._fallbacks: dict[str, Summary] = {}
         """They replace texts until the next compaction."""
@@ -73,10 +73,6 @@ class SummaryRegistry:
         if summary is not None and (row is None or row.summary is not summary):
             row = log.node_rows[node.place] = show_node(log, node, summary, self._services.prompts.frame.fill)
         return None if summary is None else row
-
-    def is_from_store(self, key: str) -> bool:
-        """Returns True for a summary that took no call of this session."""
-        return key in self._stored
 
     def start(self, node: Node, log: Log, target: Target | None) -> None:
         """Starts the task that makes a summary and its row, unless the summary is known or under way."""
@@ -112,7 +108,7 @@ class SummaryRegistry:
         keys = [node.key for node in nodes if node.key not in self._texts]
         found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
-        self._stored |= found.keys()
+        self.stored |= found.keys()
 
     async def _make(self, node: Node, log: Log, target: Target) -> None:
         """Gets a summary from the provider, and stores it. No merge is made from a fallback.
@@ -199,7 +195,7 @@ class SummaryRegistry:
         self.stop = asyncio.Event()
 
     async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
-        """Returns the rows of these nodes. Without a known or stored text, a fallback is made for the next compaction."""
+        """Returns the rows of these nodes: from known or stored texts, else from new fallbacks."""
         await self.look_up(nodes)
         rows = list[ShownNode]()
         for node in nodes:

@@ -37,18 +37,15 @@ _LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS + 1},}}|(?
 _load_lock = threading.Lock()
 
 
-def _ranks_text() -> bytes:
-    """Returns the unpacked rank table; the file contains its own checksum."""
-    try:
-        return lzma.decompress((resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes())
-    except (OSError, lzma.LZMAError) as error:
-        raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
-
-
 @functools.lru_cache(maxsize=1)
 def _build_encoding() -> tiktoken.Encoding:
     """Returns `o200k_base` as in tiktoken_ext.openai_public. It takes some 90 MB, so a process has only one."""
-    lines = (line.split() for line in _ranks_text().splitlines() if line)
+    try:
+        packed = (resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes()
+        table = lzma.decompress(packed)  # which checks the file's own checksum
+    except (OSError, lzma.LZMAError) as error:
+        raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
+    lines = (line.split() for line in table.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     special = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
     return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=special)

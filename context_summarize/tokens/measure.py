@@ -15,7 +15,6 @@ Count = Callable[[str], int]
 
 
 def measure(raw: JsonRow, count: Count) -> int:
-    """Returns the tokens of one row: its public text, calls and thinking, a flat price for each image, and the wrapping.
-    """
+    """Returns the tokens of one row: its public text, calls and thinking, a fixed figure per image, and wrapping."""
     items = countable_items(raw)
     return ROW_OVERHEAD + sum(count(item) if isinstance(item, str) else IMAGE_TOKENS for item in items)

@@ -118,7 +118,7 @@ _TEMPLATE = re.compile(
     r"|== {0,40}transcript"
 )
 """Tokens and tags of chat templates, and our own fence."""
-_LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
+LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
 _DECOMPOSED = 256
 """Characters that are decomposed at once: the time to sort a run of marks grows with the square of its length."""
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
@@ -157,7 +157,7 @@ def quoted(text: str, *frames: Frame) -> str:
         as_role = role is not None and (role[1] is None or "#" in role[1])
         return as_role or _TEMPLATE.search(seen) is not None or any(m in seen or m in words for m in marks)
 
-    lines = _LINE_ENDS.split(text)
+    lines = LINE_ENDS.split(text)
     found = [forged(line) for line in lines]
     if not any(found):
         return text
