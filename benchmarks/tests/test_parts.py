@@ -11,7 +11,7 @@ from benchmarks.scores import asked, ids, newest
 from benchmarks.sessions import Question, Session, assistant, called, plant
 from benchmarks.summarisers import Extracting, Keeping, Naming
 from benchmarks.tokens import Counting, broken_pairs, count, measure, text_of
-from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
+from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, significant_words
 
 SAID = [{"role": "user", "content": "One two three four."}, {"role": "assistant", "content": "Five six seven."}] * 10
 
@@ -62,11 +62,11 @@ def test_values_stand_whole_and_near_the_words_of_their_question() -> None:
     text = f"The ferry to Oslo leaves at 14:05 from pier 7. {'x ' * 400} Elsewhere 14:05 is said."
     assert len(places(text, "14:05")) == 2
     assert places("v14:059", "14:05") == []
-    assert is_near(text, "14:05", telling_words("When does the ferry to Oslo leave?"))
-    assert not is_near(text, "14:05", telling_words("What did Maria order for lunch?"))
+    assert is_near(text, "14:05", significant_words("When does the ferry to Oslo leave?"))
+    assert not is_near(text, "14:05", significant_words("What did Maria order for lunch?"))
     assert gold_values("It cost $25 and 3 hours", ["we paid $25"]) == ("$25",)
-    assert instruction_kept("please always answer in metric units", telling_words("always answer in metric units"))
-    assert not instruction_kept(f"always {'x ' * 400} metric", telling_words("always answer in metric units"))
+    assert instruction_kept("please always answer in metric units", significant_words("always answer in metric units"))
+    assert not instruction_kept(f"always {'x ' * 400} metric", significant_words("always answer in metric units"))
 
 
 def test_identifiers_are_paths_names_of_code_and_numbers() -> None:

@@ -182,6 +182,6 @@ def test_no_end_of_a_long_sentence_stands_without_its_beginning() -> None:
 def test_a_line_stands_for_a_value_that_only_a_gone_summary_told() -> None:
     """And for none that nobody named again."""
     readings = read(RenderedRow(1, "tool", "look_up", "the seal is QX-4417\nthe crate is QX-4418", answers=0))
-    told, untold = (write(readings, Given(told=values), 900, count) for values in (["QX-4417"], []))
+    told, untold = (write(readings, Given(lost_values=values), 900, count) for values in (["QX-4417"], []))
     assert told.endswith('#1 look_up: "the seal is QX-4417"')
     assert untold == ""
