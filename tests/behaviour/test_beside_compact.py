@@ -7,101 +7,79 @@ from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager
-from context_summarize.messages.reading import broken_pairs
 from context_summarize.notes.fallback import FALLBACK_LINE
+from context_summarize.testing import JsonRow, broken_pairs
 from tests.support.gated import Gated
-from tests.support.recorder import Recorder
+from tests.support.managed import Managed
 from tests.support.rows import tool_session, user
 from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
+ROWS = tool_session(12)
 SOON = 10
 """Seconds after which a wait for the summaries would be seen."""
 
 
-class Beside:
+async def begun(budget: int, **settings: Any) -> tuple[Managed, asyncio.Task[int]]:
     """A session whose `compact()` waits for a provider that does not answer yet."""
+    session = await Managed(budget, provider=Gated, wait_seconds=0, **SMALL, **settings).take(ROWS)
+    await session.view()
+    compacting = asyncio.create_task(session.manager.compact("the orders"))
+    await session.provider.asked.wait()
+    return session, compacting
 
-    def __init__(self, **settings: Any) -> None:
-        self.recorder, self.provider = Recorder(), Gated()
-        self.manager = SummarizingContextManager(self.recorder, **{**SMALL, "wait_seconds": 0, **settings})
-        self.rows = tool_session(12)
 
-    async def begin(self, budget: int) -> asyncio.Task[int]:
-        """`compact()`, once it has asked; requests have this budget."""
-        self.budget = budget
-        await self.manager.set_messages(self.rows)
-        await self.request()
-        compacting = asyncio.create_task(self.manager.compact("the orders"))
-        await self.provider.asked.wait()
-        return compacting
+async def request(session: Managed) -> list[JsonRow]:
+    """Its rows; it must not wait for the provider."""
+    return await asyncio.wait_for(session.view(), SOON)
 
-    async def add(self, *rows: dict[str, Any]) -> None:
-        for row in rows:
-            await self.manager.add_message(row)
-            self.rows.append(row)
 
-    async def request(self) -> list[dict[str, Any]]:
-        """The rows of a request, which must not wait for the provider."""
-        return await asyncio.wait_for(self.manager.get_messages_for_request(self.budget, self.provider), SOON)
-
-    async def end(self, compacting: asyncio.Task[int]) -> list[dict[str, Any]]:
-        """The provider answers, and `compact()` ends: the rows of the next request."""
-        self.provider.go.set()
-        assert await compacting >= 0
-        view = await self.request()
-        assert untimed(await self.manager.get_messages()) == self.rows
-        assert broken_pairs(view) == []
-        assert size(view) <= self.budget
-        assert self.recorder.count("context:pre_compact") == self.recorder.count("context:post_compact")
-        await self.manager.close()
-        return view
+async def ended(session: Managed, compacting: asyncio.Task[int], rows: list[JsonRow]) -> list[JsonRow]:
+    """The rows of the next request, once the provider has answered and `compact()` has ended."""
+    session.provider.go.set()
+    assert await compacting >= 0
+    view = await request(session)
+    assert await session.rows() == rows
+    assert broken_pairs(view) == []
+    assert size(view) <= (session.budget or 0)
+    assert session.host.count("context:pre_compact") == session.host.count("context:post_compact")
+    await session.manager.close()
+    return view
 
 
 async def test_a_request_beside_compact_is_served_as_it_is_where_it_fits() -> None:
     """It waits at most `wait_seconds`; the compaction is made all the same, of what was said before and since."""
-    session = Beside()
-    compacting = await session.begin(100_000)
-    await session.add(user("one more"))
-    view = await session.request()
-    assert untimed(view) == session.rows
+    session, compacting = await begun(100_000)
+    rows = [*ROWS, user("one more")]
+    view = await request(await session.add(rows[-1:]))
+    assert untimed(view) == rows
     assert not compacting.done()
-    after = await session.end(compacting)
+    after = await ended(session, compacting, rows)
     assert size(after) < size(view)
     assert after[-1]["content"] == "one more"
-    assert session.recorder.compactions == 1
+    assert session.host.compactions == 1
 
 
 async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks() -> None:
     """As any whose summaries are late; `compact()` goes on from its view."""
-    session = Beside(auto_compact=False)
-    compacting = await session.begin(size(tool_session(12)) + 200)
-    await session.add(*tool_session(8, start=100))
-    view = await session.request()
-    assert size(view) <= session.budget
+    budget, more = size(ROWS) + 200, tool_session(8, start=100)
+    session, compacting = await begun(budget, auto_compact=False)
+    view = await request(await session.add(more))
+    assert size(view) <= budget
     assert broken_pairs(view) == []
     assert not compacting.done()
     assert any(FALLBACK_LINE in str(row["content"]) for row in view)
-    assert size(await session.end(compacting)) <= size(view)
+    assert size(await ended(session, compacting, [*ROWS, *more])) <= size(view)
 
 
 @pytest.mark.parametrize("what", ["preview", "should_compact", "pin", "get_token_count"])
 async def test_the_user_is_answered_beside_compact(what: str) -> None:
-    """Nobody waits for a summary that somebody else wants."""
-    session = Beside()
-    compacting = await session.begin(100_000)
-    asked = {
-        "preview": session.manager.preview,
-        "should_compact": session.manager.should_compact,
-        "pin": lambda: session.manager.pin(2),
-        "get_token_count": session.manager.get_token_count,
-    }
-    await asyncio.wait_for(asked[what](), SOON)
+    session, compacting = await begun(100_000)
+    await asyncio.wait_for(getattr(session.manager, what)(*([2] if what == "pin" else [])), SOON)
     assert not compacting.done()
-    after = await session.end(compacting)
-    assert (session.rows[1] in untimed(after)) == (what == "pin")
+    after = await ended(session, compacting, ROWS)
+    assert (ROWS[1] in untimed(after)) == (what == "pin")
 
 
 def test_two_requests_at_once_wait_no_longer_than_one() -> None:
@@ -109,20 +87,18 @@ def test_two_requests_at_once_wait_no_longer_than_one() -> None:
 
     async def waits() -> list[float]:
         loop = asyncio.get_running_loop()
-        manager = SummarizingContextManager(clock=loop.time, **{**SMALL, "wait_seconds": 5})
-        provider = Gated()
-        await manager.set_messages(tool_session(12))
-        compacting = asyncio.create_task(manager.compact())
+        session = await Managed(900, provider=Gated, clock=loop.time, wait_seconds=5, **SMALL).take(ROWS)
+        compacting = asyncio.create_task(session.manager.compact())
         await asyncio.sleep(0)
 
-        async def request() -> float:
+        async def waited() -> float:
             began = loop.time()
-            assert size(await manager.get_messages_for_request(900, provider)) <= 900
+            assert size(await session.view()) <= 900
             return loop.time() - began
 
-        found = list(await asyncio.gather(request(), request(), request()))
+        found = list(await asyncio.gather(waited(), waited(), waited()))
         compacting.cancel()
-        await manager.close()
+        await session.manager.close()
         return found
 
     assert run_virtually(waits()) == pytest.approx([5, 5, 5], abs=0.2)

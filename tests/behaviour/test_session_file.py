@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -92,7 +91,6 @@ class TestTheNextSession:
             assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
 
     async def test_ephemeral_rows_and_refused_ones_are_not_written(self, path) -> None:
-        """They are there for this session alone."""
         passing = {**user("now"), "metadata": {"ephemeral": True}}
         async with session(path) as made:
             await feed(made, (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")))
@@ -101,10 +99,8 @@ class TestTheNextSession:
             assert len(await made.get_messages()) == 4
         assert await kept(path) == [user("a"), user("b")]
 
-
-class TestMounted:
-    async def test_a_real_session_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Rows of the kernel's own loop, and the statistics as a capability."""
+    async def test_a_session_of_the_kernel_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With the statistics as a capability."""
         added: Rows = []
         for _ in range(2):
             host = await Host(monkeypatch, {"persistence": {"path": str(path)}}).start()
@@ -140,9 +136,6 @@ async def test_the_sessions_id_stands_in_the_path(tmp_path: Path, given_id: str 
     assert files(tmp_path) == {f"{file}.jsonl", f"{file}/h.jsonl"}
 
 
-# --- order and cancellation -----------------------------------------------------------------------------------------
-
-
 async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[Any]:
     """The task of a call that has begun so many turns ago."""
     task = asyncio.create_task(work)
@@ -151,64 +144,50 @@ async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[An
     return task
 
 
-@pytest.fixture
-def in_turns() -> Iterator[Threads]:
-    """Threads whose work is done two turns of the event loop later."""
-    made = Threads(turns=2)
-    with made.in_place():
-        yield made
+OLD, NEW = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
 
 
-class TestOrder:
-    @pytest.mark.parametrize("loaded", [True, False])
-    @pytest.mark.parametrize("what", ["add_message", "set_messages", "grown", "clear", "request"])
-    async def test_cancelled_at_any_turn_memory_and_disk_agree(
-        self, tmp_path: Path, in_turns: Threads, what: str, loaded: bool
-    ) -> None:
-        """The change is there or it is not, here and in the next session alike."""
-        old, new = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
-        outcome: dict[str, Rows] = {
-            "add_message": [*old, user("more")],
-            "set_messages": [SYSTEM, *new],
-            "grown": [*old, *new],
-            "clear": [],
-            "request": old,
-        }
-        outcomes = []
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize(
+    ("method", "given", "after"),
+    [
+        ("add_message", [user("more")], [*OLD, user("more")]),
+        ("set_messages", [NEW], [SYSTEM, *NEW]),
+        ("set_messages", [[*OLD, *NEW]], [*OLD, *NEW]),
+        ("clear", [], []),
+        ("get_messages_for_request", [LARGE], OLD),
+    ],
+)
+async def test_cancelled_at_any_turn_memory_and_disk_agree(
+    tmp_path: Path, method: str, given: list[Any], after: Rows, loaded: bool
+) -> None:
+    """The change is there or it is not, here and in the next session alike."""
+    outcomes = []
+    with Threads(turns=2).in_place():
         for after_turns in turns():
             path = tmp_path / f"{after_turns}.jsonl"
-            await filled(path, old)
+            await filled(path, OLD)
             async with session(path) as made:
                 if loaded:
                     await made.get_messages()
-                works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                    "add_message": partial(made.add_message, user("more")),
-                    "set_messages": partial(made.set_messages, new),
-                    "grown": partial(made.set_messages, [*old, *new]),
-                    "clear": made.clear,
-                    "request": partial(made.get_messages_for_request, LARGE),
-                }
-                task = await started(works[what](), after_turns)
+                task = await started(getattr(made, method)(*given), after_turns)
                 ended = task.done()
                 task.cancel()
                 await asyncio.wait([task])
                 rows = untimed(await made.get_messages())
-                assert rows in (old, outcome[what])
+                assert rows in (OLD, after)
                 await made.add_message(user("last"))
             assert await kept(path) == [*rows, user("last")]
             outcomes.append(rows)
             if ended:
                 break
-        assert outcomes[-1] == outcome[what]
-        assert len(outcomes) > 1, "it was never cancelled"
-        assert ended
-
-
-# --- the host's copy ------------------------------------------------------------------------------------------------
+    assert outcomes[-1] == after
+    assert len(outcomes) > 1, "it was never cancelled"
+    assert ended
 
 
 class TestTheHostsCopy:
-    @pytest.mark.parametrize("turns", [0, 300])
+    @pytest.mark.parametrize("turns", [0, 200])
     async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns: int) -> None:
         """System rows and None values stay in the history; the file is as it was. Also in a long session."""
         ours = await filled(path, [*OURS, *tool_session(turns)])
@@ -238,7 +217,7 @@ class TestTheHostsCopy:
         assert await kept(archive) == ours
 
     async def test_clear_archives(self, path) -> None:
-        """And what the host gives afterwards is taken as it is."""
+        """What the host gives afterwards is taken as it is."""
         ours = await filled(path, OURS)
         async with session(path) as made:
             await made.clear()
@@ -254,8 +233,8 @@ class TestTheHostsCopy:
 
     async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path) -> None:
         """A long copy is compared in a thread; the row follows the repaired ones, on the disk too."""
-        await filled(path, tool_session(300))
-        theirs = [*tool_session(299), user("repaired")]
+        await filled(path, tool_session(200))
+        theirs = [*tool_session(199), user("repaired")]
         async with session(path) as made:
             await made.get_messages()
             setting = await started(made.set_messages(theirs), 0)
@@ -266,14 +245,10 @@ class TestTheHostsCopy:
         assert await kept(path) == [*theirs, user("meanwhile")]
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------
-
-
 class TestInMemory:
     async def test_a_path_that_cannot_be_written_costs_one_warning(
         self, tmp_path: Path, warnings: Callable[[], list[str]]
     ) -> None:
-        """Every method works as without a file."""
         (tmp_path / "file").write_text("mine")
         async with session(tmp_path / "file" / "h.jsonl") as made:
             await feed(made, tool_session(12))
@@ -289,32 +264,30 @@ class TestInMemory:
         assert "in memory" in warning
         assert (tmp_path / "file").read_text() == "mine"
 
-    async def test_the_user_is_told_once(self, path, warnings: Callable[[], list[str]]) -> None:
-        """Amplifier's own coordinator hands the warning to the screen, at the next request."""
-        shown = []
+    async def test_the_user_is_told_once_on_the_screen_of_the_host(
+        self, path, warnings: Callable[[], list[str]]
+    ) -> None:
+        """One that has none costs nothing, and that of one that raises is in the log."""
+        shown: list[Any] = []
         screen = SimpleNamespace(show_message=lambda *line: shown.append(line))
         configured = {"session": {"orchestrator": "none", "context": "none"}}
-        host = AmplifierSession(configured, display_system=screen)
-        path.write_text("notes of mine\n")
-        async with session(path, host.coordinator) as made:
-            for _ in range(2):
-                await made.add_message(user("a"))
-                await made.get_messages_for_request(LARGE)
-        [warning] = warnings()
-        assert shown == [(warning, "warning", "hook:context-summarize")]
-
-    async def test_a_host_that_cannot_show_a_line_costs_nothing(self, path, warnings: Callable[[], list[str]]) -> None:
-        """One that raises is in the log."""
-        path.write_text("notes of mine\n")
 
         async def broken(*_: Any) -> None:
             raise RuntimeError("no screen")
 
-        for host in (Recorder(), SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None)):
+        hosts = [
+            AmplifierSession(configured, display_system=screen).coordinator,
+            Recorder(),
+            SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None),
+        ]
+        path.write_text("notes of mine\n")
+        for host in hosts:
             async with session(path, host) as made:
                 await made.add_message(user("a"))
-                assert await made.get_messages_for_request(LARGE) == [{**user("a"), "metadata": {}}]
-        assert len(warnings()) == 3
+                for _ in range(2):
+                    assert await made.get_messages_for_request(LARGE) == [{**user("a"), "metadata": {}}]
+        assert shown == [(warnings()[0], "warning", "hook:context-summarize")]
+        assert len(warnings()) == 4
         assert "no screen" in warnings()[-1]
 
 
@@ -340,8 +313,7 @@ class TestTheEnd:
         assert await made.get_messages() or used == "not at all"
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    async def test_a_session_that_has_ended_keeps_rows_in_memory(self, path) -> None:
-        """Hosts may still read; nothing is written any more."""
+    async def test_a_session_that_has_ended_keeps_rows_in_memory_alone(self, path) -> None:
         made = manager(path)
         await made.add_message(user("a"))
         await made.close()
@@ -354,8 +326,17 @@ class TestTheEnd:
 class TestAHangingDisk:
     """In virtual time: it passes only while all wait."""
 
-    @pytest.mark.parametrize("call", ["add_message", "set_messages", "clear", "a copy with nothing new"])
-    def test_a_call_returns_when_the_system_has_its_rows(self, path, call: str) -> None:
+    @pytest.mark.parametrize(
+        ("method", "given"),
+        [
+            ("add_message", [user("more")]),
+            ("set_messages", [[user("more")]]),
+            ("set_messages", [[user("first")]]),
+            ("clear", []),
+        ],
+        ids=["a row", "a repair", "a copy with nothing new", "nothing"],
+    )
+    def test_a_call_returns_when_the_system_has_its_rows(self, path, method: str, given: list[Any]) -> None:
         """And the rows of the calls before it."""
         disk = Threads()
 
@@ -364,13 +345,7 @@ class TestAHangingDisk:
                 await made.get_messages()
                 disk.hang()
                 adding = await started(made.add_message(user("first")), 0)
-                calls: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-                    "add_message": partial(made.add_message, user("more")),
-                    "set_messages": partial(made.set_messages, [user("more")]),
-                    "clear": made.clear,
-                    "a copy with nothing new": partial(made.set_messages, [user("first")]),
-                }
-                acknowledged = await started(calls[call](), 20)
+                acknowledged = await started(getattr(made, method)(*given), 20)
                 assert not adding.done()
                 assert not acknowledged.done()
                 disk.go_on()
