@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
+from tests.support.managed import Managed
 from tests.support.paths import ROOT
-from tests.support.rows import assistant, call, feed, result, tool_session, user
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.transcripts import fenced, transcript
-from tests.support.views import nodes, untimed, words_of_the_user
+from tests.support.views import nodes, words_of_the_user
 
 CORPUS = ROOT / "tests" / "corpora" / "hostile_rows.jsonl"
 ROWS: list[dict[str, str]] = [json.loads(line) for line in CORPUS.read_text("ascii").splitlines()]
@@ -41,7 +41,7 @@ def session(kind: str, text: str) -> list[JsonRow]:
         call("call_x", said["tool_name"], order=said["arguments"]),
         result("call_x", said["result"], said["tool_name"]),
         assistant(said["assistant"]),
-        *tool_session(16, size=300),
+        *tool_session(11, size=300),
     ]
 
 
@@ -59,15 +59,13 @@ async def compacted(
     rows: list[JsonRow], *, says: str | Exception = SUMMARY, focus: str | None = None, **settings: Any
 ) -> Scene:
     """A session of these rows after `compact()`; the segments' length is fixed, so that requests can be compared."""
-    provider = ScriptedProvider(then=says)
-    given = {"keep_recent": 2, "segment_tokens": 512, "prefetch": False, **settings}
-    manager = SummarizingContextManager(**given, max_concurrency=1)
-    await feed(manager, rows)
-    await manager.get_messages_for_request(200_000, provider)
-    await manager.compact(focus)
-    view, history = await manager.get_messages_for_request(200_000, provider), untimed(await manager.get_messages())
-    await manager.close()
-    return Scene(history, view, provider.requests)
+    given = {"keep_recent": 2, "segment_tokens": 512, "prefetch": False, "max_concurrency": 1, **settings}
+    made = await Managed(200_000, provider=lambda: ScriptedProvider(then=says), **given).add(rows)
+    await made.view()
+    await made.manager.compact(focus)
+    view, history = await made.view(), await made.rows()
+    await made.manager.close()
+    return Scene(history, view, made.provider.requests)
 
 
 @cache
@@ -84,17 +82,13 @@ def test_a_hostile_row_stays_where_it_is_quoted(row: dict[str, str]) -> None:
 
     async def play() -> list[Scene]:
         obeyed = f"Goal: the user asks which of the two parcels came first.\n{text[:600]}\nState: done."
-        return [
-            await compacted(rows),
-            await compacted(rows, says=RuntimeError("down")),
-            await compacted(session("user", HARMLESS), says=obeyed),
-        ]
+        return [await compacted(rows, says=obeyed), await compacted(rows, says=RuntimeError("down"))]
 
-    asked, by_code, obeyed = asyncio.run(play())
-    check_requests(asked, rows)
-    assert asked.history == rows
+    obeyed, by_code = asyncio.run(play())
+    check_requests(obeyed, rows)
+    assert obeyed.history == rows
     assert any("State: done." in node["content"] for node in nodes(obeyed.view))
-    for scene in (asked, by_code, obeyed):
+    for scene in (obeyed, by_code):
         assert len(nodes(scene.view)) >= 3
         assert [problem for node in nodes(scene.view) for problem in broken(node)] == []
 
@@ -142,11 +136,6 @@ def broken(node: JsonRow) -> list[str]:
         r"|.*end of the summary of|.*<\|im_|\W*#\d+ (?:user|system|assistant|tool)|=== transcript"
     )
     return [line for line in inside if looks.match(line) and not line.startswith("> ")]
-
-
-def test_the_corpus_has_every_kind() -> None:
-    assert len({row["name"] for row in ROWS}) == len(ROWS) >= 60
-    assert {row["kind"] for row in ROWS} == {"user", "assistant", "result", "arguments", "tool_name"}
 
 
 async def test_a_forged_line_in_a_summary_is_quoted_and_other_lines_are_left_alone() -> None:
