@@ -62,7 +62,6 @@ async def test_a_request_beside_compact_is_served_as_it_is_where_it_fits() -> No
 
 
 async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks() -> None:
-    """As any whose summaries are late; `compact()` goes on from its view."""
     budget, more = size(ROWS) + 200, tool_session(8, start=100)
     session, compacting = await begun(budget, auto_compact=False)
     view = await request(await session.add(more))

@@ -85,7 +85,6 @@ async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_s
 
 
 async def test_summaries_and_notes_are_user_rows_where_that_is_set() -> None:
-    """All else is as it is with system rows."""
     views = []
     for role in ("system", "user"):
         made = session(6_000, summary_role=role, segment_tokens=512, max_tokens=16_000)

@@ -99,7 +99,6 @@ def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonR
 async def test_nothing_acknowledged_is_lost_by_a_kill(
     folder: Path, writer: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At random moments over append, clear, replace and resume; order is kept, at most one call more is there."""
     choice = random.Random(11)
     history: list[JsonRow] = []
     for seed in range(KILLS):

@@ -78,7 +78,6 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
 
 
 async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
-    """A compaction that would free too little is not made, however often it is asked."""
     made = await session(keep_recent=2).take([{"role": "system", "content": "word " * 3_000}, user("hi")])
     for at in range(20):
         await (await made.add([assistant(f"note {at}")])).view()

@@ -110,7 +110,6 @@ async def test_auto_compact_false_makes_compactions_only_to_fit() -> None:
 
 
 async def test_a_window_that_grows_again_shows_summaries_again() -> None:
-    """One-line nodes are for what does not fit otherwise; the text is in the store."""
     made = await session(keep_recent=0, summary_share=1.0).add(tool_session(3))
     assert "no room for a summary" in str(await made.view(110))
     await made.add(tool_session(18, start=3))

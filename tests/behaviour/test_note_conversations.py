@@ -90,7 +90,6 @@ def problems(conversation: dict[str, Any], said: list[JsonRow], view: list[JsonR
 async def test_nothing_false_is_written_and_nothing_is_torn_from_its_correction(
     summariser: str, conversation: dict[str, Any]
 ) -> None:
-    """At every request from the first compaction on."""
     seen = await requests(conversation, SUMMARISERS[summariser]())
     assert summariser == "failing" or words_of_the_user(seen[-1][1]), "the notes quote the user"
     found = {(len(said), one) for said, view in seen for one in problems(conversation, said, view)}

@@ -145,7 +145,6 @@ class TestWhatItTells:
         assert notes(await session.view()) is None
 
     async def test_what_the_host_has_under_way_is_told(self) -> None:
-        """As it is at the compaction, without secrets; a host whose list cannot be read breaks nothing."""
         secret = make(TEMPLATES[0], random.Random(1)).value
         host = Busy([{"tool": "bash", "job": f"serve --key {secret}"}])
         text = told(await (await AgentSession(host=host).play(agent_session(6))).view())
@@ -195,7 +194,6 @@ class TestWhatItTells:
     async def test_a_rule_that_the_notes_quoted_is_in_its_summary_again_where_there_are_none(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And is cut from it as long as they quote it."""
         rule = "Reports go to Berta and to nobody else in the house."
 
         def says(request: ChatRequest) -> str:
@@ -217,7 +215,6 @@ class TestWhatItTells:
 
 class TestWhereItStands:
     def test_it_is_one_row_right_before_the_verbatim_part(self, lived: AgentSession) -> None:
-        """In the role of a summary, after all of them; each compaction writes it anew."""
         assert len(set(map(told, lived.views))) == len(lived.views)
         for view in lived.views:
             row = notes(view)

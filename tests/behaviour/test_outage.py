@@ -90,8 +90,6 @@ async def test_a_lasting_error_is_told_once(caplog: pytest.LogCaptureFixture) ->
 
 
 async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
-    """Rule 10, over an outage that lasts the whole session."""
-
     def down() -> ScriptedProvider:
         error = ProviderUnavailableError("down")
         return ScriptedProvider(then=error, context_window=8_000, max_output_tokens=1_000)

@@ -124,7 +124,6 @@ async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off
 
 
 async def test_a_session_that_ends_begins_no_summary_that_waits_for_its_turn() -> None:
-    """The one under way is waited for."""
     made = await Managed(100_000, provider=Gated, max_concurrency=1, **SMALL).take(tool_session(20))
     await made.view()
     compacting = asyncio.create_task(made.manager.compact())
@@ -177,7 +176,6 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
 
 
 async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_being_read(tmp_path: Path) -> None:
-    """As where nothing has to be read first; the file holds them too."""
     path = {"path": str(tmp_path / "history.jsonl")}
     for is_clear, late in ((False, user("One.")), (True, user("Two."))):
         made = SummarizingContextManager(persistence=path)

@@ -70,7 +70,6 @@ def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> 
 
 
 def test_merges_are_made_ahead_as_well() -> None:
-    """A small share of the budget for summaries: compactions that merge do not wait for it."""
     rows = recording()[: full(1_000, 500)]
     made, waited = run_virtually(session(Slow(2 * TURN, 40_000), rows, summary_share=0.08))
     assert sum(data["merged"] for data in made.host.of("context:post_compact")) > 1

@@ -205,7 +205,6 @@ class TestWhileSummariesAreUnderWay:
         await session.manager.close()
 
     async def test_a_compaction_on_demand_goes_on_with_the_new_history(self) -> None:
-        """`compact()` never fails because the history was replaced while it waited."""
         made = await Managed(2_000, provider=Gated, **SMALL).take(tool_session(12))
         made.provider.go.set()
         await made.view()
@@ -222,7 +221,6 @@ class TestWhileSummariesAreUnderWay:
         await made.manager.close()
 
     async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:
-        """After `clear()` a provider that is well again is asked."""
         session, task = await waiting(provider=lambda: Gated(then=ValueError("a bug of the provider's")))
         task.cancel()
         await asyncio.wait([task])

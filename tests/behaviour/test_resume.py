@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,7 +115,6 @@ async def resume(
 
 @pytest.mark.parametrize(("path", "at"), POINTS, ids=[f"{path.stem}-{at}" for path, at in POINTS])
 async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, tmp_path: Path) -> None:
-    """Handed over whole or row by row: no provider call, the same summaries, the same rows beside them."""
     budget = BUDGETS[path]
     ended = await live(lived(recorded(path)[:at]), budget, cache=str(tmp_path / "old"))
     assert as_saved(ended.last) != as_saved(ended.lived), "a compaction was made"
@@ -129,31 +126,6 @@ async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, t
         assert calls == 0
         assert nodes(view) == nodes(ended.last)
         assert as_saved(view) == as_saved(ended.last)
-
-
-SECOND_PROCESS = """
-import asyncio, json, os, sys
-from tests.behaviour.test_resume import resume
-
-told = asyncio.run(resume(json.load(sys.stdin), cache=sys.argv[1]))
-print(json.dumps(told), flush=True)
-os._exit(0)  # the kernel's own threads can crash an interpreter that ends
-"""
-
-
-async def test_a_second_python_process_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
-    """Nothing but the file and the saved rows passes between them."""
-    path = str(tmp_path / "store")
-    ended = await live(lived(recorded(AIRLINE)[:302]), cache=path)
-    given = json.dumps(as_saved(ended.lived))
-    command = [sys.executable, "-c", SECOND_PROCESS, path]
-    done = await asyncio.to_thread(
-        subprocess.run, command, input=given, capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    view, calls = json.loads(done.stdout)
-    assert calls == 0
-    assert nodes(view) == nodes(ended.last) != []
-    assert as_saved(view) == as_saved(ended.last)
 
 
 @pytest.fixture(scope="module")

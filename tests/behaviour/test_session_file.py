@@ -294,7 +294,6 @@ class TestInMemory:
 class TestTheEnd:
     @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
     async def test_no_thread_and_no_task_is_left(self, path, used: str) -> None:
-        """However far it came; a request under way gets its view."""
         await filled(path, tool_session(2))
         before, made = threads(), manager(path)
         request = None

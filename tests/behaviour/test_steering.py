@@ -89,8 +89,6 @@ class TestPreview:
         await session.manager.close()
 
     async def test_a_store_that_reveals_one_text_at_a_time_is_asked_a_few_times_only(self) -> None:
-        """Each text that comes makes another plan."""
-
         class OneByOne(MemoryStore):
             looks = 0
 
@@ -123,7 +121,6 @@ class TestPreview:
 
 class TestShouldCompact:
     async def test_it_starts_nothing(self) -> None:
-        """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
         asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)
         session = await fed(16, host=Recorder({"main": asked}), prefetch=True)
         tokens = await session.manager.get_token_count()

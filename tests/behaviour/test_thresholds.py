@@ -95,7 +95,6 @@ async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million() -> None:
 
 
 async def test_no_result_below_the_limit_is_shortened_while_a_request_fits() -> None:
-    """Also where it stays above the threshold; an event tells of those that are."""
     reader = await Reader(31_000, shorten_tool_results=2_000).read(40, 1_500)
     assert reader.made
     assert reader.shortened == 0

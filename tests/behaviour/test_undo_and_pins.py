@@ -83,7 +83,6 @@ class TestUndo:
 
     @pytest.mark.parametrize("compactions", [1, 2])
     async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions: int) -> None:
-        """The same view, held back as before; another session with these rows gets the compaction."""
         session = Session()
         compacted = await session.talk_until_compacted(compactions)
         await session.manager.undo()
@@ -159,7 +158,6 @@ class TestPins:
         assert await session.manager.pin(5) == (5, 6)
 
     async def test_pins_outlive_a_restart_and_an_edit_before_them(self) -> None:
-        """They are found by the hash of their group; other sessions do not have them."""
         session = Session()
         await session.talk(4)
         await session.manager.pin(6)

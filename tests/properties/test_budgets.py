@@ -43,7 +43,6 @@ def test_a_larger_window_never_gives_a_smaller_budget(
 def test_a_larger_token_budget_or_upper_bound_never_gives_a_smaller_budget(
     window: int | None, output: int, given: int, more: int, most: int | None
 ) -> None:
-    """The host's figure, and the setting `max_tokens`."""
     assert budget(window, output, given, 1_000, most) <= budget(window, output, given + more, 1_000, most)
     if most is not None:
         assert budget(window, output, given, 1_000, most) <= budget(window, output, given, 1_000, most + more)

@@ -36,8 +36,6 @@ def quoting(request: Any) -> str:
 def test_what_was_said_once_stands_in_every_later_view(
     orders: list[tuple[str, bool]], gaps: list[int], resumes: list[bool]
 ) -> None:
-    """Told by a sign or a quotation; rows are merged, the session is resumed now and then; nothing takes one away."""
-
     async def run() -> None:
         store = MemoryStore()
         provider = ScriptedProvider(then=quoting)

@@ -93,7 +93,6 @@ def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_r
 @pytest.mark.parametrize("payload", [*FORGED, *(row["text"] for row in HOSTILE)])
 @pytest.mark.parametrize("place", ["result", "arguments", "tool_name", "assistant"])
 def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload: str, place: str) -> None:
-    """Not where a later message names what it holds."""
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
     said[place] = payload if place == "tool_name" else f"K-4711 {payload}"
     first, last = played([])[:-2], played([])[-2:]
@@ -130,7 +129,6 @@ def letters(text: str) -> str:
 @given(st.permutations(range(12)), st.integers(1, 12))
 @slow_ok
 def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order: list[int], corrected: int) -> None:
-    """However little room there is."""
     turns = [("user", f"The port of the {'abcdefghijkl'[at]}-server is {9_100 + at} for now.", "") for at in order]
     turns += [("user", f"For the rest of it we go on without {9_100 + at}.", "") for at in order[:corrected]]
     view = compacted(played([(kind, text, other) for one in turns for kind, text, other in (one, FILLER)]))[1]

@@ -25,8 +25,6 @@ TEXTS = st.sampled_from(["word ", "x", "\u0300", "完", "\n", "glpat-", "{", "va
 )
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_rows_of_any_size_are_served_in_a_bounded_number_of_calls(sizes: list[tuple[int, str]], budget: int) -> None:
-    """At most ten calls for each row, and one for each request."""
-
     async def run() -> None:
         provider = ScriptedProvider(context_window=8_000, max_output_tokens=500)
         manager = SummarizingContextManager(cache="memory", keep_recent=2)
