@@ -41,7 +41,7 @@ class Slow(ScriptedProvider):
 
 async def told(screen: Screen, provider: ScriptedProvider, **settings: Any) -> list[tuple[str, str]]:
     """The lines of a request that makes a compaction."""
-    parts = {"provider": lambda: provider, "host": screen}
+    parts: dict[str, Any] = {"provider": lambda: provider, "host": screen}
     session = Managed(900, **parts, segment_tokens=64, prefetch=False, keep_recent=4, **settings)
     await session.take(tool_session(8))
     for _ in range(2):
@@ -50,29 +50,29 @@ async def told(screen: Screen, provider: ScriptedProvider, **settings: Any) -> l
     return screen.lines
 
 
-async def test_a_compaction_is_one_line() -> None:
+async def test_a_compaction_is_one_line():
     [(level, line)] = await told(Screen(), ScriptedProvider(then=answer))
     assert level == "info"
     assert re.fullmatch(r"context: [\d,]+ → [\d,]+ tokens, \d+ summar(y|ies), \d+\.\d s", line)
 
 
-def test_a_long_wait_is_told_while_it_lasts() -> None:
+def test_a_long_wait_is_told_while_it_lasts():
     lines = run_virtually(told(Screen(), Slow(then=answer), max_concurrency=8))
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
-async def test_fallbacks_are_told_as_a_warning() -> None:
+async def test_fallbacks_are_told_as_a_warning():
     lines = await told(Screen(), ScriptedProvider(then=AuthenticationError("no", provider="main")))
     assert [level for level, _ in lines] == ["info", "warning"]
     assert "the provider did not write" in lines[1][1]
 
 
 @pytest.mark.parametrize(("screen", "settings"), [(Screen(), {"announce": False}), (Screen("parent"), {})])
-async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen: Screen, settings: Any) -> None:
+async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen, settings):
     assert await told(screen, ScriptedProvider(then=answer), **settings) == []
 
 
-async def test_a_host_that_cancels_its_line_cancels_no_request() -> None:
+async def test_a_host_that_cancels_its_line_cancels_no_request():
     """As an inner task of a screen that has ended does."""
 
     class Ended(Screen):
@@ -105,7 +105,7 @@ class Asking(Screen):
         return HookResult()
 
 
-async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog):
     host, provider = Asking(can_ask=False), ScriptedProvider(then=answer)
     host.go.set()
     await told(host, provider)
@@ -114,7 +114,7 @@ async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog: 
     assert {data["kind"] for data in host.of("context-summarize:failure")} == {"denied"}
 
 
-async def test_a_request_that_begins_to_wait_while_hooks_hear_of_a_call_has_the_user_asked() -> None:
+async def test_a_request_that_begins_to_wait_while_hooks_hear_of_a_call_has_the_user_asked():
     """The call was begun ahead of need."""
     host = Asking()
     session = Managed(5_000, host=host, segment_tokens=512, keep_recent=4, max_concurrency=1)

@@ -50,7 +50,7 @@ SUMMARIES = {
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-async def test_an_answer_is_a_summary_whatever_it_says(name: str) -> None:
+async def test_an_answer_is_a_summary_whatever_it_says(name):
     """Its words are not judged: good summaries paraphrase, in every language."""
     stored, refused = await judged(SUMMARIES[name], CHINESE if name == "Chinese" else ENGLISH)
     assert (set(stored), refused) == ({SUMMARIES[name]}, set())
@@ -60,7 +60,7 @@ def told(rows: int) -> str:
     return " ".join(f"Row {at} tells that the tests of part {at} passed." for at in range(rows))
 
 
-async def test_an_answer_that_ends_in_a_loop_stands_up_to_it() -> None:
+async def test_an_answer_that_ends_in_a_loop_stands_up_to_it():
     stored, refused = await judged(f"{told(8)}{' It goes on with the other options.' * 40}")
     assert (set(stored), refused) == ({told(8)}, set())
 
@@ -112,7 +112,7 @@ TOOL_CALL = ToolCall(id="a", name="f", arguments={})
         (SimpleNamespace(content=[{"type": "tool_use", "id": "a"}], tool_calls=None), "tool_calls"),
     ],
 )
-async def test_seven_forms_are_no_summary(answer: Any, kind: str) -> None:
+async def test_seven_forms_are_no_summary(answer, kind):
     """Empty, too long, a loop, refused or failed, cut off, the request copied back, a call in place of a text."""
     given = (lambda _: answer) if isinstance(answer, SimpleNamespace) else answer
     assert await judged(given) == ([], {kind})
@@ -126,7 +126,7 @@ async def test_seven_forms_are_no_summary(answer: Any, kind: str) -> None:
         (f" {GOOD} ", GOOD),
     ],
 )
-async def test_the_text_blocks_of_an_answer_are_read_whatever_its_shape(content: Any, text: str) -> None:
+async def test_the_text_blocks_of_an_answer_are_read_whatever_its_shape(content, text):
     stored, refused = await judged(lambda request: SimpleNamespace(content=content, finish_reason="stop"))
     assert (set(stored), refused) == ({text}, set())
 
@@ -134,7 +134,7 @@ async def test_the_text_blocks_of_an_answer_are_read_whatever_its_shape(content:
 @pytest.mark.parametrize(
     ("end", "kept"), [(" And then it w", ""), ("\nAnd a ha", ""), (' He said "go." Then', ' He said "go."')]
 )
-async def test_a_long_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(end: str, kept: str) -> None:
+async def test_a_long_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(end, kept):
     """Where the second try with more room is cut off as well."""
     stored, refused = await judged(response(TextBlock(text=told(20) + end), finish="length"))
     assert (set(stored), refused) == ({told(20) + kept}, set())

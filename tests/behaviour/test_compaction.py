@@ -1,17 +1,21 @@
-"""Compactions: their events and what these tell, once each, and what happens when one is not made after all."""
+"""Compactions: what their events and the session's statistics tell, and what happens when one is not made after all."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from decimal import Decimal
 from typing import Any
 
-import pytest
-from amplifier_core.message_models import ChatRequest
+from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
-from context_summarize.testing import ScriptedProvider
+from context_summarize.summaries.services import Statistics
+from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.tokens.counter import TokenCounter
+from tests.support.gated import Gated, answer
 from tests.support.managed import Managed
+from tests.support.recorder import Clock
 from tests.support.rows import assistant, tool_session, user
 from tests.support.views import nodes, size
 
@@ -27,7 +31,7 @@ def wordy(request: ChatRequest) -> str:
     return "".join(f" word {at}" for at in range(int(0.3 * COUNT(str(request.messages[1].content)))))
 
 
-async def test_the_payloads_tell_sizes_before_and_after_and_the_reason() -> None:
+async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
     made = await session(900).take(tool_session(8))
     view = await made.view()
     [pre], [post], [told] = (made.host.of(name) for name in (PRE_COMPACT, POST_COMPACT, COMPACTION))
@@ -45,9 +49,7 @@ async def test_the_payloads_tell_sizes_before_and_after_and_the_reason() -> None
     assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 175, 1)
 
 
-async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(caplog):
     """After redaction, in the event and in the log."""
     caplog.set_level(logging.INFO)
     secret = "sk-ant-" + "a1B2" * 10
@@ -67,7 +69,7 @@ async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_
     await made.manager.close()
 
 
-async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_says_that_it_saved_nothing() -> None:
+async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_says_that_it_saved_nothing():
     settings = {"segment_tokens": 256, "summary_share": 1.0, "shorten_tool_results": None}
     made = await session(0, provider=lambda: ScriptedProvider(then=wordy), **settings).take(tool_session(5, size=900))
     made.budget = int(await made.manager.get_token_count() / 0.8)
@@ -84,7 +86,7 @@ async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_s
     assert (made.provider.calls, made.host.count(PRE_COMPACT)) == (calls, 1)
 
 
-async def test_summaries_and_notes_are_user_rows_where_that_is_set() -> None:
+async def test_summaries_and_notes_are_user_rows_where_that_is_set():
     views = []
     for role in ("system", "user"):
         made = session(6_000, summary_role=role, segment_tokens=512, max_tokens=16_000)
@@ -94,3 +96,81 @@ async def test_summaries_and_notes_are_user_rows_where_that_is_set() -> None:
         assert {row["role"] for row in own} == {role}
     as_system, as_user = ([{**row, "role": ""} for row in view] for view in views)
     assert as_system == as_user
+
+
+SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
+
+
+class Billing(ScriptedProvider):
+    """Writes a bill for every answer: what it read and wrote, and what it costs. Every third answer is no summary."""
+
+    def __init__(self) -> None:
+        super().__init__(then=self._billed)
+        self.bills: list[Usage] = []
+
+    def _billed(self, request: ChatRequest) -> ChatResponse:
+        response = text_response(answer(request) if (len(self.bills) + 1) % 3 else "", request)
+        assert response.usage is not None
+        response.usage.cost_usd = Decimal("0.1") + len(self.bills) * Decimal("0.0000001")
+        self.bills.append(response.usage)
+        return response
+
+
+async def test_calls_tokens_and_cost_are_those_of_all_bills():
+    """Of segments, merges and refused answers; amounts are added exactly, as decimals."""
+    clock = Clock()
+    made = await Managed(900, provider=Billing, clock=clock, sleep=clock.sleep, **SMALL).take(tool_session(12))
+    await made.view()
+    told, bills = await made.manager.statistics(), made.provider.bills
+    assert told.calls == len(bills) > 3
+    assert told.failed == told.fallbacks
+    assert told.input_tokens == sum(bill.input_tokens for bill in bills) > 0
+    assert told.output_tokens == sum(bill.output_tokens for bill in bills) > 0
+    assert Decimal(told.cost_usd or 0) == sum(bill.cost_usd or 0 for bill in bills)
+
+
+async def test_seconds_of_waiting_are_counted_by_the_request():
+    """Their number, sum and longest; a request that waits for nothing is none."""
+    clock = Clock()
+    made = Managed(900, clock=clock, sleep=clock.sleep, **SMALL)
+    for at, seconds in ((0, 2.5), (12, 7.25)):
+        made.provider = Gated()
+        await made.add(tool_session(12, start=at))
+        request = asyncio.create_task(made.view())
+        await made.provider.asked.wait()
+        clock.time += seconds
+        made.provider.go.set()
+        await request
+        await made.view()
+    told = await made.manager.statistics()
+    assert (told.waits, told.waited_s, told.longest_wait_s) == (2, 9.75, 7.25)
+    assert told.compactions == 2
+
+
+async def test_before_the_first_request_there_is_no_budget():
+    """Nobody has said yet how much a request may hold; asking makes no compaction and no call."""
+    made = Managed(**SMALL)
+    assert await made.manager.statistics() == Statistics(
+        messages=0, view_tokens=0, budget=None, requests=0, compactions=0, calls=0, failed=0, input_tokens=0,
+        output_tokens=0, cost_usd=None, from_cache=0, waits=0, waited_s=0.0, longest_wait_s=0.0, summaries=0,
+        fallbacks=0,
+    )  # fmt: skip
+    await made.take(tool_session(12))
+    await made.manager.compact()
+    told = await made.manager.statistics()
+    assert (told.budget, told.compactions) == (None, 1)
+
+
+async def test_rows_budget_and_compactions():
+    """A host that asks three times has made one request."""
+    made = await Managed(900, **SMALL).add(tool_session(12))
+    for _ in range(3):
+        view = await made.view()
+    told = await made.manager.statistics()
+    assert (told.messages, told.requests, told.budget) == (48, 1, 900)
+    assert told.compactions == made.host.compactions == 1
+    assert told.view_tokens == await made.manager.get_token_count() == size(view)
+    assert told.summaries == len(nodes(view)) > 0
+    await (await made.add([user("more")])).view(1_000)
+    told = await made.manager.statistics()
+    assert (told.messages, told.requests, told.budget) == (49, 2, 1_000)

@@ -40,7 +40,7 @@ def session(**given: Any) -> Managed:
 
 
 @pytest.mark.parametrize("rows", FITS.values(), ids=FITS)
-async def test_what_can_be_shortened_fits(rows: list[dict[str, Any]]) -> None:
+async def test_what_can_be_shortened_fits(rows):
     made = await session().take(rows)
     view = await made.view()
     assert size(view) <= BUDGET
@@ -51,9 +51,7 @@ async def test_what_can_be_shortened_fits(rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("factory", [True, False])
-async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
-    factory: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(factory, caplog):
     """It is never cut: the rest is as small as the rules allow, with one warning and one event that names it."""
     made = session(keep_recent=4)
 
@@ -77,7 +75,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
     assert len([record for record in caplog.records if "does not fit" in record.getMessage()]) == 1
 
 
-async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
+async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone():
     made = await session(keep_recent=2).take([{"role": "system", "content": "word " * 3_000}, user("hi")])
     for at in range(20):
         await (await made.add([assistant(f"note {at}")])).view()
@@ -92,7 +90,7 @@ def wordy(request: Any) -> str:
 @pytest.mark.parametrize(
     "says", ["Goal: orders.", wordy, "", ConnectionError("down")], ids=["good", "wordy", "empty", "down"]
 )
-async def test_no_compaction_leaves_a_larger_view_than_it_found(says: Any) -> None:
+async def test_no_compaction_leaves_a_larger_view_than_it_found(says):
     """Users of another system saw 707,000 tokens become 734,000."""
     made = Managed(BUDGET, provider=lambda: ScriptedProvider(then=says), keep_recent=4, segment_tokens=512)
     for row in tool_session(25, size=500):

@@ -116,9 +116,9 @@ KEPT: dict[str, Callable[[], Rows]] = {
         {"role": "assistant", "content": "x", "tool_calls": value}
         for value in anything(None, [], {}, "calls", 7, [None], ["c"], [[]], [{}], [{"id": "c", "function": "f"}], ({"id": "c"},))  # noqa: E501
     ],
-    "results before calls": lambda: [result("c"), result("d"), call("c"), call("d"), user("and?"), result("late")],
-    "two results for one call": lambda: [call("c"), result("c", "one"), result("c", "two"), result("c", "three")],
-    "a result far from its call": lambda: [call("far"), *tool_session(10), result("far", "at last")],
+    "results before calls, twice and far away": lambda: [
+        result("c"), result("d"), call("c"), call("d"), result("c", "one"), result("c", "two"), *tool_session(10), result("d"),  # noqa: E501
+    ],
     "result blocks that are none": lambda: [
         user([{"type": "tool_result"}, {"type": "tool_result", "tool_use_id": None}, {"type": "tool_result", "tool_use_id": []}]),  # noqa: E501
     ],
@@ -138,11 +138,10 @@ KEPT: dict[str, Callable[[], Rows]] = {
         assistant([{"type": "thinking"}, {"type": "thinking", "thinking": []}, {"type": "reasoning", "summary": 1}]),
     ],
     "contents that are none": lambda: [
-        {"role": role, "content": value}
+        {"role": role, **content}
         for role in ("user", "assistant", "system", "developer", "function")
-        for value in anything(None, "", [], {}, 0, 1.5, True, (), [[]], {"a": [1]})
+        for content in ({}, *({"content": value} for value in anything(None, "", [], {}, 0, 1.5, (), [[]], {"a": [1]})))
     ],
-    "rows without content": lambda: [{"role": role} for role in ("user", "assistant", "system", "developer", "function")],  # noqa: E501
     "very many calls in one row": lambda: many_calls(MANY),
     "very many calls whose results come backwards": lambda: [many_calls(MANY)[0], *many_calls(MANY)[:0:-1]],
     "very many results without a call": lambda: [result(f"lost{at}") for at in range(MANY)],
@@ -233,14 +232,14 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
 
 
 @pytest.mark.parametrize("rows", KEPT.values(), ids=KEPT)
-async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows: Callable[[], Rows], caplog: Any) -> None:
+async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows, caplog):
     await taken(rows(), "added", ScriptedProvider(then=answer))
     await taken(rows(), "set", None)
     assert [line for line in caplog.messages if "notes" in line or "cannot be" in line] == []
 
 
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
-async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(row: Callable[[], Any]) -> None:
+async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(row):
     provider, made = ScriptedProvider(then=answer), SummarizingContextManager(keep_recent=2, **SMALL)
     rows = tool_session(8)
     await made.set_messages(rows)
@@ -259,7 +258,7 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
 
 
 @pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])
-async def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
+async def test_what_is_no_list_of_messages_is_refused(messages):
     made = SummarizingContextManager()
     await made.add_message(user("hi"))
     with pytest.raises(ValueError, match="message"):
@@ -267,7 +266,7 @@ async def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
     assert untimed(await made.get_messages()) == [user("hi")]
 
 
-async def test_rows_that_raise_while_they_are_read_change_nothing() -> None:
+async def test_rows_that_raise_while_they_are_read_change_nothing():
     """The error reaches the host."""
 
     def rows() -> Any:

@@ -24,9 +24,7 @@ LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at i
 
 @pytest.mark.parametrize("window", [16_000, 4_000, 1_200])
 @pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "read"])
-async def test_a_row_of_any_size_costs_at_most_ten_calls_and_no_secret_is_shown_where_it_is_cut(
-    is_typed: bool, window: int
-) -> None:
+async def test_a_row_of_any_size_costs_at_most_ten_calls_and_no_secret_is_shown_where_it_is_cut(is_typed, window):
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     text = f"Log of the token {secret} in use.\n" * 6_000
     made = Managed(8_000, provider=lambda: ScriptedProvider(then=answer, context_window=window), **SETTINGS)
@@ -42,7 +40,7 @@ async def test_a_row_of_any_size_costs_at_most_ten_calls_and_no_secret_is_shown_
     assert secret[-12:] not in shown
 
 
-async def test_no_text_of_a_session_outlives_it() -> None:
+async def test_no_text_of_a_session_outlives_it():
     """Hosts have many sessions in one process: each gives back what its texts took, its words and its keys."""
 
     async def life(seed: int, rows: int) -> None:
@@ -68,7 +66,7 @@ async def test_no_text_of_a_session_outlives_it() -> None:
 
 
 class TestBeside:
-    async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place(self) -> None:
+    async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place(self):
         manager = SummarizingContextManager(**SETTINGS)
         await manager.get_token_count()
         await manager.add_message(user("Go."))
@@ -82,7 +80,7 @@ class TestBeside:
         assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
         assert await manager.get_token_count() > 100_000
 
-    async def test_a_row_that_is_added_during_an_import_follows(self) -> None:
+    async def test_a_row_that_is_added_during_an_import_follows(self):
         manager = SummarizingContextManager(**SETTINGS)
         rows = [user(f"Row {at}.") for at in range(1_500)]
         taking = asyncio.create_task(manager.set_messages(rows))
@@ -95,7 +93,7 @@ class TestBeside:
         assert turns > 5
         assert untimed(manager.messages) == [*rows, user("Later.")]
 
-    async def test_many_long_results_are_shortened_beside_the_loop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_many_long_results_are_shortened_beside_the_loop(self, monkeypatch):
         on_loop, count, loop = 0, TokenCounter.count, threading.current_thread()
 
         def watched(self: TokenCounter, text: str) -> int:
@@ -111,7 +109,7 @@ class TestBeside:
         await made.manager.close()
 
 
-async def test_a_compaction_lets_go_of_what_its_view_does_not_show() -> None:
+async def test_a_compaction_lets_go_of_what_its_view_does_not_show():
     """Each plan shortens the rows of a call with many results to another length, until the next compaction."""
     made, count = Managed(6_000, **SETTINGS), 60
     await made.add([user("Go."), calls(*((f"c{at}", "read", {}) for at in range(count)))])

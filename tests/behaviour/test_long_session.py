@@ -40,6 +40,10 @@ class Seen:
     def history_tokens(self) -> int:
         return size(self.rows)
 
+    @cached_property
+    def sizes(self) -> list[int]:
+        return [size(view) for view in self.views]
+
 
 async def play(copies: int) -> Seen:
     """The recording so many times over, with numbered user rows: no two stretches are the same."""
@@ -65,26 +69,25 @@ def seen() -> Seen:
     return asyncio.run(play(COPIES))
 
 
-def test_every_view_is_inside_its_budget_and_none_is_empty_of_what_went_before(seen: Seen) -> None:
+def test_every_view_is_inside_its_budget_and_none_is_empty_of_what_went_before(seen):
     assert seen.history_tokens > 11 * COPIES * BUDGET
-    assert max(map(size, seen.views)) <= BUDGET
+    assert max(seen.sizes) <= BUDGET
     assert all(map(nodes, seen.views[len(seen.views) // 10 :]))
 
 
-def test_views_do_not_grow_with_the_session(seen: Seen) -> None:
+def test_views_do_not_grow_with_the_session(seen):
     fifth = len(seen.views) // 5
-    second, last = (sum(map(size, part)) for part in (seen.views[fifth : 2 * fifth], seen.views[-fifth:]))
-    assert last < 1.25 * second
+    assert sum(seen.sizes[-fifth:]) < 1.25 * sum(seen.sizes[fifth : 2 * fifth])
 
 
-def test_summaries_keep_to_their_share_on_average(seen: Seen) -> None:
+def test_summaries_keep_to_their_share_on_average(seen):
     """Where nothing is left to merge the share yields: in a window as small as this by a fifth on average, at most."""
     summaries = [size([*nodes(view), *filter(None, [notes(view)])]) for view in seen.views]
     assert SHARE * BUDGET / 2 < sum(summaries) / len(summaries) <= 1.2 * SHARE * BUDGET
     assert max(summaries) < BUDGET / 2
 
 
-def test_no_fact_is_merged_more_than_six_times(seen: Seen) -> None:
+def test_no_fact_is_merged_more_than_six_times(seen):
     """A level is a merge: the tree grows with the logarithm of the session."""
     levels = [[node["metadata"]["level"] for node in nodes(view)] for view in seen.views if nodes(view)]
     assert 2 <= max(map(max, levels)) <= MOST_MERGES
@@ -92,7 +95,7 @@ def test_no_fact_is_merged_more_than_six_times(seen: Seen) -> None:
     assert of_the_first_row == sorted(of_the_first_row), "what is merged is not taken apart again"
 
 
-def test_the_provider_reads_little_more_than_the_history_once(seen: Seen) -> None:
+def test_the_provider_reads_little_more_than_the_history_once(seen):
     """Instructions and merges included; no key is asked for twice."""
     assert seen.history_tokens / 2 < seen.taken.input_tokens <= 1.45 * seen.history_tokens
     assert seen.taken.calls == seen.distinct > 33 * COPIES

@@ -27,12 +27,12 @@ def session(budget: int = LARGE, **given: Any) -> Managed:
     return Managed(budget, **{"segment_tokens": 64, "prefetch": False, "keep_recent": 4, **given})
 
 
-async def test_config_and_settings_together_are_refused() -> None:
+async def test_config_and_settings_together_are_refused():
     with pytest.raises(TypeError, match="not both"):
         SummarizingContextManager(config=Config(), keep_recent=3)
 
 
-async def test_the_factory_of_the_system_prompt_is_called_once_a_view() -> None:
+async def test_the_factory_of_the_system_prompt_is_called_once_a_view():
     """Its prompt comes first, and stored system rows are hidden, hook rows aside."""
     made = await session().add([{"role": "system", "content": "stored"}, hook("note"), user("hi")])
     calls: list[int] = []
@@ -49,7 +49,7 @@ async def test_the_factory_of_the_system_prompt_is_called_once_a_view() -> None:
     assert await made.manager.get_token_count() == size(view)
 
 
-async def test_a_factory_that_raises_costs_no_request(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_factory_that_raises_costs_no_request(caplog):
     """Stored rows stand until it has answered once; then its last prompt does."""
     answers: list[Any] = [RuntimeError("no"), "PROMPT", asyncio.CancelledError("an inner task has ended"), None]
 
@@ -66,7 +66,7 @@ async def test_a_factory_that_raises_costs_no_request(caplog: pytest.LogCaptureF
     assert sum("system prompt factory failed" in record.message for record in caplog.records) == 2
 
 
-async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_and_fixed() -> None:
+async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_and_fixed():
     """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
     made = await session(segment_tokens=None).add(tool_session(40, size=4_000))
     for budget, sizes in (
@@ -89,7 +89,7 @@ def refusing_other_models(request: ChatRequest) -> str:
     return answer(request)
 
 
-async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(caplog):
     """It does not know the name, and would refuse every summary; the log says both."""
     main = ScriptedProvider(then=refusing_other_models, context_window=6_000, max_output_tokens=500)
     made = session(900, host=Recorder({"main": main}), summary_provider="smal", summary_model="tiny-1")
@@ -102,21 +102,21 @@ async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(caplog:
     assert "without summary_model 'tiny-1'" in record.getMessage()
 
 
-async def test_auto_compact_false_makes_compactions_only_to_fit() -> None:
+async def test_auto_compact_false_makes_compactions_only_to_fit():
     made = await session(auto_compact=False).add(tool_session(12))
     tokens = await made.manager.get_token_count()
     assert nodes(await made.view(tokens)) == []
     assert nodes(await made.view(tokens - 1))
 
 
-async def test_a_window_that_grows_again_shows_summaries_again() -> None:
+async def test_a_window_that_grows_again_shows_summaries_again():
     made = await session(keep_recent=0, summary_share=1.0).add(tool_session(3))
     assert "no room for a summary" in str(await made.view(110))
     await made.add(tool_session(18, start=3))
     assert "no room for a summary" not in str(await made.view(2_500))
 
 
-async def test_compact_summarises_down_to_keep_recent_and_says_what_it_saved() -> None:
+async def test_compact_summarises_down_to_keep_recent_and_says_what_it_saved():
     """Whatever it frees, and below the threshold; the newest part as a segment that ends early."""
     made = await session(segment_tokens=512).add(tool_session(12))
     await made.view()
@@ -133,7 +133,7 @@ async def test_compact_summarises_down_to_keep_recent_and_says_what_it_saved() -
     assert chat.segments.first_group == chat.view.frontier
 
 
-async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call() -> None:
+async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call():
     made, before = session(1_500, summary_share=1.0), list[Any]()
     for row in tool_session(30):
         before = await (await made.add([row])).view()
@@ -149,14 +149,17 @@ async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call() -> None:
 BUDGET = "token_budget must be .*, got "
 
 
+BUDGETS = [(-1, ValueError), ("x", TypeError), (1e5, TypeError), (True, TypeError)]
+
+
 @pytest.mark.parametrize(
     ("method", "given", "error", "says"),
     [
         *(
-            (method, {**more, "token_budget": wrong}, error, f"{BUDGET}{wrong!r}")
-            for wrong, error in ((-1, ValueError), ("x", TypeError), (1e5, TypeError), (True, TypeError))
-            for method, more in (("get_messages_for_request", {}), ("request_retention", {"retain_contents": []}))
+            ("get_messages_for_request", {"token_budget": wrong}, error, f"{BUDGET}{wrong!r}")
+            for wrong, error in BUDGETS
         ),
+        ("request_retention", {"retain_contents": [], "token_budget": -1}, ValueError, f"{BUDGET}-1"),
         ("request_retention", {"retain_contents": 5}, TypeError, "must be a list of the reminders' texts, got 5"),
         ("request_retention", {"retain_contents": "a"}, TypeError, "must be a list of the reminders' texts, got 'a'"),
         ("set_system_prompt_factory", {"factory": 5}, TypeError, "factory must be an async function .*; got 5"),
@@ -164,9 +167,7 @@ BUDGET = "token_budget must be .*, got "
         ("recall", {"query": {"words": "x"}}, TypeError, r"query must be a RecallQuery.*; got \{'words': 'x'\}"),
     ],
 )
-async def test_a_wrong_argument_is_told_with_what_was_expected_and_changes_nothing(
-    method: str, given: dict[str, Any], error: type[Exception], says: str
-) -> None:
+async def test_a_wrong_argument_is_told_with_what_was_expected_and_changes_nothing(method, given, error, says):
     made = await session().add(tool_session(2))
     with pytest.raises(error, match=says):
         await getattr(made.manager, method)(**given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ RECORDINGS = [EXAMPLE, *sorted((ROOT / "tests" / "data").glob("*.jsonl"))]
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path: Path) -> None:
+def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path):
     """The whole text of each row in one piece, calls with their JSON arguments, wrapping aside."""
     ours = told = 0
     for line in path.read_text("utf-8").splitlines():
@@ -57,7 +56,7 @@ async def talk(session: Managed, words: int) -> None:
     await session.add([user("one two three four five six seven eight nine ten " * words), assistant("done")])
 
 
-async def test_three_responses_make_the_next_estimate_right_also_after_a_compaction() -> None:
+async def test_three_responses_make_the_next_estimate_right_also_after_a_compaction():
     """Within 5 % of what the provider would report: the next request, and the first one after a compaction."""
     session = Managed(provider=lambda: ScriptedProvider(context_window=60_000, max_output_tokens=1_000), keep_recent=4)
     for _ in range(3):
@@ -76,7 +75,7 @@ async def test_three_responses_make_the_next_estimate_right_also_after_a_compact
     assert made["before_tokens"] >= 0.7 * made["budget"]
 
 
-async def test_reminders_that_stand_beside_the_view_are_measured_with_it() -> None:
+async def test_reminders_that_stand_beside_the_view_are_measured_with_it():
     """What a compaction has summarised, and the host wants whole, is sent as well."""
     session, reminder = Managed(max_tokens=12_000, keep_recent=2), "Remember the milk. " * 300
     await session.add([{**user(reminder), "metadata": {"ephemeral": True, "persisted": True}}])
@@ -90,7 +89,7 @@ async def test_reminders_that_stand_beside_the_view_are_measured_with_it() -> No
 
 
 @pytest.mark.parametrize("figure", [300, 900_000, -5, "12000", None, 2.5])
-async def test_helpers_and_impossible_figures_change_nothing(figure: Any) -> None:
+async def test_helpers_and_impossible_figures_change_nothing(figure):
     """Session naming is small, and a provider may report anything."""
     session = Managed(max_tokens=200_000)
     await talk(session, 1_000)
@@ -100,7 +99,7 @@ async def test_helpers_and_impossible_figures_change_nothing(figure: Any) -> Non
     assert await session.manager.get_token_count() == before
 
 
-async def test_a_correction_changes_the_next_weighing_not_the_view_already_served() -> None:
+async def test_a_correction_changes_the_next_weighing_not_the_view_already_served():
     """Rule 4: what has been served is served again, until a row comes."""
     session = Managed(max_tokens=16_000, keep_recent=2, compact_threshold=0.7)
     for _ in range(10):

@@ -67,7 +67,7 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider,
 
 
 @pytest.mark.parametrize("minutes", [10, 15] if LONG else [10])
-async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction(minutes: float) -> None:
+async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction(minutes):
     """Ten minutes: at most 12 calls. However long: the first compaction after it shows no fallback any more."""
     _, provider, compactions = await session(minutes, ProviderUnavailableError("down"))
     start, end = 1_120.0, 1_120.0 + minutes * 60
@@ -79,7 +79,7 @@ async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_comp
     assert after[0] == after[-1] == 0
 
 
-async def test_a_lasting_error_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lasting_error_is_told_once(caplog):
     """Auth: no retry, one error in the log, one event, until calls succeed again."""
     host, _, compactions = await session(8, AuthenticationError("401 invalid key"))
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
@@ -89,7 +89,7 @@ async def test_a_lasting_error_is_told_once(caplog: pytest.LogCaptureFixture) ->
     assert compactions[-1][1] == 0
 
 
-async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
+async def test_nothing_is_stored_that_comes_from_a_fallback_summary():
     def down() -> ScriptedProvider:
         error = ProviderUnavailableError("down")
         return ScriptedProvider(then=error, context_window=8_000, max_output_tokens=1_000)
@@ -108,7 +108,7 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert made.store.summaries == []
 
 
-def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog):
     """Every request is answered meanwhile; one warning names the setting, and the next comes only if it hangs again."""
 
     async def session() -> list[int]:
@@ -144,7 +144,7 @@ class HangingStore:
         raise OSError("it is gone")
 
 
-def test_a_store_of_the_hosts_that_hangs_holds_nobody_up() -> None:
+def test_a_store_of_the_hosts_that_hangs_holds_nobody_up():
     async def session() -> float:
         loop = asyncio.get_running_loop()
         began = loop.time()

@@ -55,7 +55,7 @@ async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) ->
     return made, waited
 
 
-def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
+def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for():
     """At most 5 % of the waiting without prefetching, with no more calls, no fallback, and never too many at once."""
     rows = recording()[: full(800, 400)]
     plain, waited = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
@@ -69,14 +69,14 @@ def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> 
         assert not any(data["fallbacks"] for data in made.host.of("context:post_compact"))
 
 
-def test_merges_are_made_ahead_as_well() -> None:
+def test_merges_are_made_ahead_as_well():
     rows = recording()[: full(1_000, 500)]
     made, waited = run_virtually(session(Slow(2 * TURN, 40_000), rows, summary_share=0.08))
     assert sum(data["merged"] for data in made.host.of("context:post_compact")) > 1
     assert waited == 0
 
 
-def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> None:
+def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once():
     """A replay does so between its turns: it takes no time, where a session does."""
 
     async def settled(seconds: float) -> tuple[list[float], int]:
@@ -99,7 +99,7 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> Non
     assert left > 0
 
 
-def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction() -> None:
+def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction():
     """No call is repeated while the session only grows; the compaction shows fallbacks, and later ones summaries."""
     failures: list[Exception | str] = [ProviderUnavailableError("down", provider="main", retryable=False)] * 2
     provider = ScriptedProvider(failures, then="Goal: flights. State: booked.", name="main", context_window=40_000)

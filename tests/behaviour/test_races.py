@@ -140,9 +140,7 @@ async def cancelled_after(work: Coroutine[Any, Any, Any], steps: int) -> asyncio
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=SETUPS)
-async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_that_was_not_cancelled(
-    setup: Setup,
-) -> None:
+async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_that_was_not_cancelled(setup):
     """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
     plain = await setup.session()
     whole = await plain.view()
@@ -184,7 +182,7 @@ async def waiting(**given: Any) -> tuple[Managed, asyncio.Task[Rows]]:
 
 class TestWhileSummariesAreUnderWay:
     @pytest.mark.parametrize("how", ["clear", "truncate", "change", "another"])
-    async def test_a_history_that_is_replaced_has_no_stale_node(self, how: str) -> None:
+    async def test_a_history_that_is_replaced_has_no_stale_node(self, how):
         """The view is the one that the new history has for a manager that never saw the old one."""
         session, task = await waiting()
         old = tool_session(12)
@@ -204,7 +202,7 @@ class TestWhileSummariesAreUnderWay:
         await plain.manager.close()
         await session.manager.close()
 
-    async def test_a_compaction_on_demand_goes_on_with_the_new_history(self) -> None:
+    async def test_a_compaction_on_demand_goes_on_with_the_new_history(self):
         made = await Managed(2_000, provider=Gated, **SMALL).take(tool_session(12))
         made.provider.go.set()
         await made.view()
@@ -220,7 +218,7 @@ class TestWhileSummariesAreUnderWay:
         assert await made.rows() == rows
         await made.manager.close()
 
-    async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:
+    async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self):
         session, task = await waiting(provider=lambda: Gated(then=ValueError("a bug of the provider's")))
         task.cancel()
         await asyncio.wait([task])
@@ -235,7 +233,7 @@ class TestWhileSummariesAreUnderWay:
 
 class TestNoWaiting:
     @pytest.mark.parametrize("wait", [60, 0], ids=["the host stops waiting", "wait_seconds is 0"])
-    async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(self, wait: int) -> None:
+    async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(self, wait):
         """Fallbacks stand in; the late summaries are shown at the next compaction, without a second call."""
         session, task = await waiting(budget=300, settings={"wait_seconds": wait, "summary_share": 0.5})
         if wait:
@@ -257,7 +255,7 @@ class TestNoWaiting:
         assert not set(asked) & set(questions(session.provider)[len(asked) :])
         await session.manager.close()
 
-    def test_a_look_does_not_revive_a_wait_that_the_host_has_ended(self) -> None:
+    def test_a_look_does_not_revive_a_wait_that_the_host_has_ended(self):
         """The request is answered, though `should_compact()` asks at once whether there would be another compaction."""
 
         async def look() -> None:
@@ -274,7 +272,7 @@ class TestNoWaiting:
         run_virtually(look())
 
 
-async def test_hooks_hear_events_in_order_whoever_flushes() -> None:
+async def test_hooks_hear_events_in_order_whoever_flushes():
     """Also where the first hook takes longest, a flush is cancelled, and a hook itself asks for a request."""
     heard = list[str]()
 
@@ -295,7 +293,7 @@ async def test_hooks_hear_events_in_order_whoever_flushes() -> None:
     assert heard == ["first", "second", "third"]
 
 
-def test_an_event_loop_that_ends_with_a_call_under_way_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_event_loop_that_ends_with_a_call_under_way_tells_nothing(caplog):
     """A script that forgets `close()`: asyncio cancels the call, and nobody is to hear of it."""
 
     async def forgetful() -> None:

@@ -114,7 +114,7 @@ async def resume(
 
 
 @pytest.mark.parametrize(("path", "at"), POINTS, ids=[f"{path.stem}-{at}" for path, at in POINTS])
-async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, tmp_path: Path) -> None:
+async def test_a_session_goes_on_in_a_new_process_unasked(path, at, tmp_path):
     budget = BUDGETS[path]
     ended = await live(lived(recorded(path)[:at]), budget, cache=str(tmp_path / "old"))
     assert as_saved(ended.last) != as_saved(ended.lived), "a compaction was made"
@@ -142,7 +142,7 @@ async def store(ended: Ended) -> KeptStore:
     return store
 
 
-async def test_a_fork_pays_for_its_own_tail_only() -> None:
+async def test_a_fork_pays_for_its_own_tail_only():
     """Two sessions with one beginning: nothing is asked twice, and the second shows nobody what the first paid for."""
     store = MemoryStore()
     prefix = lived(recorded(AIRLINE)[:300])
@@ -157,7 +157,7 @@ async def test_a_fork_pays_for_its_own_tail_only() -> None:
     assert max(lines(own)) >= 20_000
 
 
-async def test_a_repair_in_the_middle_pays_for_what_it_changes(store: KeptStore, ended: Ended) -> None:
+async def test_a_repair_in_the_middle_pays_for_what_it_changes(store, ended):
     """The cuts fall as before after a segment or two, so that hardly any other segment is read again."""
     rows = ended.lived
     users = [at for at, row in enumerate(rows) if row["role"] == "user" and "(line " in row["content"]]
@@ -177,9 +177,7 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(store: KeptStore,
 
 
 @pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens"])
-async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
-    changed: str, store: KeptStore, ended: Ended, tmp_path: Path
-) -> None:
+async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(changed, store, ended, tmp_path):
     if changed.endswith(".md"):
         prompts = shutil.copytree(ROOT / "prompts" / "default", tmp_path / "prompts")
         with (prompts / changed).open("a") as file:
@@ -196,7 +194,7 @@ async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
         assert not set(keys(view)) & set(keys(ended.last))
 
 
-async def test_a_record_that_does_not_match_its_history_is_ignored(store: KeptStore, ended: Ended) -> None:
+async def test_a_record_that_does_not_match_its_history_is_ignored(store, ended):
     """One of another length: the view is made anew, from the summaries that are there."""
     records = list(store.records.items())
     assert len(records) > 2
@@ -217,7 +215,7 @@ def deep(record: JsonRow) -> JsonRow:
 
 
 @pytest.mark.parametrize("form", [[1], "text", 5, {"view": [1]}, {"pins": 1, "undone": 2, "undone_at": "x"}, deep])
-async def test_a_record_of_another_form_is_ignored(store: KeptStore, ended: Ended, form: Any) -> None:
+async def test_a_record_of_another_form_is_ignored(store, ended, form):
     class Odd(KeptStore):
         async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
             found = await store.get_records(hashes)

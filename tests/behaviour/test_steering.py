@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
+from context_summarize.testing import MemoryStore, ScriptedProvider
 from tests.support.gated import Shortening
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder, recording
@@ -30,7 +29,7 @@ async def fed(turns: int, **given: Any) -> Managed:
 
 
 class TestPreview:
-    async def test_it_tells_what_compact_then_does(self) -> None:
+    async def test_it_tells_what_compact_then_does(self):
         """Reason, range, segments and calls; the estimated size is no less than the real one."""
         session = await fed(3)
         await session.view()
@@ -54,7 +53,7 @@ class TestPreview:
         [tool_session(12, size=600), tool_session(40), recording()[:60], recording()[40:200]],
         ids=["long results", "short results", "a desk", "a longer desk"],
     )
-    async def test_where_all_texts_are_ready_it_is_what_compact_does(self, rows: list[JsonRow]) -> None:
+    async def test_where_all_texts_are_ready_it_is_what_compact_does(self, rows):
         """The same segments and the same notes, and the same size."""
         session = await Managed(20_000, provider=Shortening, auto_compact=False, **SMALL).take(rows)
         await session.view()
@@ -75,9 +74,7 @@ class TestPreview:
         assert session.provider.calls == calls
 
     @pytest.mark.parametrize("cache", ["memory", "file"])
-    async def test_while_the_provider_is_down_and_turns_are_equal_it_is_told(
-        self, cache: str, tmp_path: Path, no_hang: None
-    ) -> None:
+    async def test_while_the_provider_is_down_and_turns_are_equal_it_is_told(self, cache, tmp_path, no_hang):
         """An agent that polls: the fallback of one turn has the key of all of them."""
         path = "memory" if cache == "memory" else str(tmp_path / "summaries.db")
         session = Managed(700, provider=down, cache=path, segment_tokens=128, keep_recent=2)
@@ -88,7 +85,7 @@ class TestPreview:
             assert 0 < told.after_tokens <= told.before_tokens
         await session.manager.close()
 
-    async def test_a_store_that_reveals_one_text_at_a_time_is_asked_a_few_times_only(self) -> None:
+    async def test_a_store_that_reveals_one_text_at_a_time_is_asked_a_few_times_only(self):
         class OneByOne(MemoryStore):
             looks = 0
 
@@ -109,7 +106,7 @@ class TestPreview:
                 assert await session.manager.compact() > 0
         assert 1 < store.looks <= 10
 
-    async def test_where_none_would_be_made_it_has_no_reason(self) -> None:
+    async def test_where_none_would_be_made_it_has_no_reason(self):
         """An empty session, a short one, one that has just been compacted."""
         told = await (await fed(0)).manager.preview()
         assert (told.reason, told.segments, told.messages, told.calls) == (None, 0, None, 0)
@@ -120,7 +117,7 @@ class TestPreview:
 
 
 class TestShouldCompact:
-    async def test_it_starts_nothing(self) -> None:
+    async def test_it_starts_nothing(self):
         asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)
         session = await fed(16, host=Recorder({"main": asked}), prefetch=True)
         tokens = await session.manager.get_token_count()
@@ -132,7 +129,7 @@ class TestShouldCompact:
         assert await session.manager.get_token_count() == tokens
 
     @pytest.mark.parametrize("settings", [{"auto_compact": False}, {"keep_recent": 1_000}])
-    async def test_where_the_next_request_would_make_none_it_is_false(self, settings: dict[str, Any]) -> None:
+    async def test_where_the_next_request_would_make_none_it_is_false(self, settings):
         session = await fed(11, **settings)
         await session.view()
         assert not await session.manager.should_compact()

@@ -22,7 +22,7 @@ class Reader(Managed):
     """An agent that reads one file after another, with a request before each."""
 
     def __init__(self, window: int, output: int = 0, *, then: Any = answer, **settings: Any) -> None:
-        sizes = {"context_window": window, "max_output_tokens": output}
+        sizes: dict[str, Any] = {"context_window": window, "max_output_tokens": output}
         super().__init__(provider=lambda: ScriptedProvider(then=then, **sizes), **{"prefetch": False, **settings})
         self.sizes: list[int] = []
 
@@ -49,7 +49,7 @@ class Reader(Managed):
     @property
     def made(self) -> list[dict[str, Any]]:
         """The compactions, as hosts hear of them."""
-        return self.host.of("context:compaction")
+        return list(self.host.of("context:compaction"))
 
     @property
     def shortened(self) -> int:
@@ -61,9 +61,7 @@ class Reader(Managed):
 
 
 @pytest.mark.parametrize(("window", "tokens"), [(31_000, 3_500), (41_000, 2_500)])
-async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first_left_free(
-    window: int, tokens: int
-) -> None:
+async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first_left_free(window, tokens):
     """Whatever cannot shrink: the newest rows take more than half of a small window, or a third of the budget."""
     reader, budget = await Reader(window).read(45, tokens), window - 1_000
     assert max(reader.sizes) <= budget
@@ -74,7 +72,7 @@ async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first
     assert reader.shortened > 0 or window > 31_000
 
 
-async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversation() -> None:
+async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversation():
     """A window of 200,000 of which the model may write 128,000, and a prompt of 40,000: shares are of what is left."""
     reader = await (await Reader(200_000, 128_000).prompted(40_000)).read(40, 3_000, 9_000)
     assert max(reader.sizes) <= 149_000
@@ -85,7 +83,7 @@ async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversatio
         assert one["target_tokens"] > 40_000
 
 
-async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million() -> None:
+async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million():
     """All else follows it: what a compaction leaves, and what summaries may take."""
     reader = await Reader(1_000_000, compact_threshold=[0.65, 20_000]).read(40, 1_000)
     assert reader.made
@@ -94,13 +92,13 @@ async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million() -> None:
         assert one["after_tokens"] < 14_000
 
 
-async def test_no_result_below_the_limit_is_shortened_while_a_request_fits() -> None:
+async def test_no_result_below_the_limit_is_shortened_while_a_request_fits():
     reader = await Reader(31_000, shorten_tool_results=2_000).read(40, 1_500)
     assert reader.made
     assert reader.shortened == 0
 
 
-async def test_a_session_goes_on_at_its_threshold_after_a_compaction_on_demand() -> None:
+async def test_a_session_goes_on_at_its_threshold_after_a_compaction_on_demand():
     """Which ended within a segment: the next one begins there."""
     reader = await Reader(41_000).read(12, 1_000)
     assert await reader.manager.compact() > 0
@@ -110,7 +108,7 @@ async def test_a_session_goes_on_at_its_threshold_after_a_compaction_on_demand()
 
 
 @pytest.mark.parametrize("sizes", [[4_600, 3_800, 3_800], [6_000, 3_900]], ids=["few long results", "many"])
-def test_however_slow_the_summariser_a_compaction_frees_a_quarter_of_the_request(sizes: list[int]) -> None:
+def test_however_slow_the_summariser_a_compaction_frees_a_quarter_of_the_request(sizes):
     """It breaks the prompt cache: to shorten one result of a request that is nearly full is not worth that."""
 
     async def slow(request: ChatRequest) -> str:
@@ -128,7 +126,7 @@ def test_however_slow_the_summariser_a_compaction_frees_a_quarter_of_the_request
     assert [data for data in made if data["before_tokens"] - data["after_tokens"] < data["before_tokens"] / 4] == []
 
 
-async def test_a_compaction_soon_after_another_waits_until_the_request_does_not_fit() -> None:
+async def test_a_compaction_soon_after_another_waits_until_the_request_does_not_fit():
     """Where little room is left beside the prompt, each break of the cache has to last as long as it can."""
     reader = await (await Reader(27_000).prompted(8_000)).read(80, 2_000)
     assert set(reader.reasons[1:]) == {"must_fit"}
@@ -136,14 +134,14 @@ async def test_a_compaction_soon_after_another_waits_until_the_request_does_not_
     assert max(reader.sizes) <= 26_000
 
 
-async def test_segments_are_as_long_as_suits_what_the_prompt_leaves_of_the_window() -> None:
+async def test_segments_are_as_long_as_suits_what_the_prompt_leaves_of_the_window():
     """A segment longer than the room for the conversation would stay verbatim until it is full."""
     reader = await (await Reader(101_000).prompted(70_000)).read(30, 1_000)
     assert reader.made
     assert min(len(str(request.messages)) for request in reader.provider.requests) < 4 * 8_192
 
 
-async def test_a_compaction_shortens_results_among_the_newest_rows_where_it_leaves_little_room() -> None:
+async def test_a_compaction_shortens_results_among_the_newest_rows_where_it_leaves_little_room():
     """The longest first, without a setting; the newest stays whole: the model has not seen it yet."""
     reader = await Reader(31_000).read(40, 2_900)
     assert reader.made
@@ -151,14 +149,14 @@ async def test_a_compaction_shortens_results_among_the_newest_rows_where_it_leav
     assert "left out to save room" not in str((await reader.view())[-1]["content"])
 
 
-async def test_few_large_rows_after_a_compaction_do_not_fill_a_window_of_a_million() -> None:
+async def test_few_large_rows_after_a_compaction_do_not_fill_a_window_of_a_million():
     """The next compaction waits until the base is full, which the threshold in tokens bounds."""
     reader = await Reader(1_000_000).read(16, 30_000)
     assert len(reader.made) > 2
     assert max(made["before_tokens"] for made in reader.made) < 90_000 / 0.65 + 31_000
 
 
-async def test_after_an_undo_the_next_compaction_comes_where_it_would_have_come_without_an_earlier_one() -> None:
+async def test_after_an_undo_the_next_compaction_comes_where_it_would_have_come_without_an_earlier_one():
     """Those that were taken back are none that few rows have followed."""
     grown: list[int] = []
     for made in (1, 2):

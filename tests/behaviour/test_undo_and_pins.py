@@ -41,9 +41,7 @@ class Session(Managed):
 
 
 class TestUndo:
-    async def test_the_view_is_that_before_the_compaction_and_nobody_is_asked(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_the_view_is_that_before_the_compaction_and_nobody_is_asked(self, caplog):
         """Every row stands verbatim again, grown at its end only; the saved tokens come back; the log says so."""
         session = Session()
         before = await session.talk(4)
@@ -58,7 +56,7 @@ class TestUndo:
         assert await session.manager.get_token_count() - small == grown > 0
         assert session.provider.calls == calls
 
-    async def test_no_compaction_by_the_threshold_until_usage_has_grown(self) -> None:
+    async def test_no_compaction_by_the_threshold_until_usage_has_grown(self):
         session = Session()
         await session.talk_until_compacted()
         await session.manager.undo()
@@ -71,7 +69,7 @@ class TestUndo:
         assert used < BUDGET
         assert nodes(await session.view())
 
-    async def test_it_is_refused_with_figures_where_the_earlier_view_does_not_fit(self) -> None:
+    async def test_it_is_refused_with_figures_where_the_earlier_view_does_not_fit(self):
         session = Session()
         await session.talk_until_compacted()
         await session.talk(4)
@@ -82,7 +80,7 @@ class TestUndo:
         assert await session.view(5_000) == view
 
     @pytest.mark.parametrize("compactions", [1, 2])
-    async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions: int) -> None:
+    async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions):
         session = Session()
         compacted = await session.talk_until_compacted(compactions)
         await session.manager.undo()
@@ -94,7 +92,7 @@ class TestUndo:
         assert await other.view() == compacted
         assert same.provider.calls == other.provider.calls == 0
 
-    async def test_after_a_restart_the_last_compaction_can_still_be_taken_back(self) -> None:
+    async def test_after_a_restart_the_last_compaction_can_still_be_taken_back(self):
         """Its forerunner is found in the store."""
         session = Session()
         first = await session.talk_until_compacted(1)
@@ -108,7 +106,7 @@ class TestUndo:
 
 
 class TestPins:
-    async def test_a_pinned_message_stays_verbatim_with_its_group_from_the_next_compaction_on(self) -> None:
+    async def test_a_pinned_message_stays_verbatim_with_its_group_from_the_next_compaction_on(self):
         session = Session()
         before = await session.talk(6)
         assert await session.manager.pin([2, 13]) == (2, 3, 13)
@@ -119,7 +117,7 @@ class TestPins:
         assert rows[5] not in untimed(view)
         assert broken_pairs(view) == []
 
-    async def test_more_than_a_tenth_of_the_budget_is_refused_with_figures(self) -> None:
+    async def test_more_than_a_tenth_of_the_budget_is_refused_with_figures(self):
         """Nothing has changed; what was pinned before counts."""
         session = Session()
         await session.talk(6)
@@ -129,7 +127,7 @@ class TestPins:
         assert await session.manager.unpin([1]) == (2, 3)
         assert await session.manager.unpin() == ()
 
-    async def test_the_limit_is_a_tenth_of_what_the_threshold_leaves_where_that_is_less_than_the_budget(self) -> None:
+    async def test_the_limit_is_a_tenth_of_what_the_threshold_leaves_where_that_is_less_than_the_budget(self):
         """90,000 tokens at the latest are 65 % of 138,461, whatever the window."""
         session = await Session(compact_threshold=[0.65, 90_000]).add([user("word " * 20_000)])
         await session.view(198_000)
@@ -137,7 +135,7 @@ class TestPins:
             await session.manager.pin(1)
 
     @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None], None])
-    async def test_a_number_that_names_no_message_is_refused(self, wrong: Any) -> None:
+    async def test_a_number_that_names_no_message_is_refused(self, wrong):
         """The error names it, and the messages that there are, or that there are none."""
         session = Session()
         with pytest.raises(SteeringError, match="no message 3 to pin or unpin; there are no messages yet"):
@@ -150,14 +148,14 @@ class TestPins:
         with pytest.raises(SteeringError, match="no message 999 to pin or unpin; there are messages 1 to 24"):
             await session.manager.unpin([999])
 
-    async def test_a_call_without_its_results_cannot_be_pinned_yet(self) -> None:
+    async def test_a_call_without_its_results_cannot_be_pinned_yet(self):
         session = await Session().add([*tool_session(1), call("open", "lookup")])
         with pytest.raises(SteeringError, match="once all its results are there"):
             await session.manager.pin(5)
         await session.add([result("open", "here it is", "lookup")])
         assert await session.manager.pin(5) == (5, 6)
 
-    async def test_pins_outlive_a_restart_and_an_edit_before_them(self) -> None:
+    async def test_pins_outlive_a_restart_and_an_edit_before_them(self):
         session = Session()
         await session.talk(4)
         await session.manager.pin(6)
@@ -191,7 +189,7 @@ class TestColdCache:
         assert session.provider.calls > 0
         return session, clock
 
-    async def test_after_a_pause_a_compaction_is_made_of_what_is_ready(self) -> None:
+    async def test_after_a_pause_a_compaction_is_made_of_what_is_ready(self):
         """Below the threshold, without a call and without waiting; the event says why."""
         session, clock = await self.session()
         calls = session.provider.calls
@@ -203,7 +201,7 @@ class TestColdCache:
         assert session.provider.calls == calls
 
     @pytest.mark.parametrize(("pause", "turns"), [(HOUR - 1, 1), (9_000, 0)], ids=["a warm cache", "no new row"])
-    async def test_without_a_long_pause_or_new_rows_nothing_is_done(self, pause: float, turns: int) -> None:
+    async def test_without_a_long_pause_or_new_rows_nothing_is_done(self, pause, turns):
         session, clock = await self.session()
         clock.time += pause
         assert nodes(await session.talk(turns)) == []

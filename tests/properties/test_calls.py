@@ -215,7 +215,7 @@ def check(provider: Hostile, store: Stored) -> None:
 @example(ways=["", GOOD], step=1.0)
 @example(ways=[HANGS, DEAF], step=90.0)
 @settings(max_examples=full(20, 2), suppress_health_check=[HealthCheck.too_slow])
-def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways: list[Any], step: float) -> None:
+def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways, step):
     async def run() -> None:
         provider = Hostile(ways)
         check(provider, await session(provider, step))

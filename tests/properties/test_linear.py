@@ -143,13 +143,13 @@ def search(pattern: Any, at_start: bool, text: str) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "at_start"), [pytest.param(*rest, id=place) for place, *rest in PATTERNS])
-def test_every_pattern_is_linear(pattern: Any, at_start: bool) -> None:
+def test_every_pattern_is_linear(pattern, at_start):
     """For runs of each sign, and for pairs of them; a difference of some milliseconds is noise."""
     pairs = [*((sign, "a") for sign in SIGNS), *random.sample(PAIRS, DRAWN)]
     assert slow(partial(search, pattern, at_start), pairs, SIZE, 0.004) == []
 
 
-def test_the_patterns_of_all_rooms_are_found() -> None:
+def test_the_patterns_of_all_rooms_are_found():
     places = " ".join(place for place, *_ in PATTERNS)
     for room in ("notes", "redaction", "recall", "transcript", "tokens", "summaries", "session", "history_file"):
         assert f"context_summarize.{room}" in places
@@ -176,14 +176,14 @@ UNITS = [*SIGNS, *WORDS] if LONG else [".", "“", None, None, None]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_every_row_of_a_session_is_read_in_linear_time(unit: str | None) -> None:
+def test_every_row_of_a_session_is_read_in_linear_time(unit):
     """What users, agents and tools write, what a summary quotes, and what is looked for."""
     pairs = [(unit or random.choice([*SIGNS, *WORDS]), random.choice(SIGNS))]
     assert slow(lambda text: asyncio.run(life(f"{text}a")), pairs, 4 * READ, full(3, 1), time.process_time) == []
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_every_row_of_a_recording_is_read_in_linear_time(unit: str | None, tmp_path: Path) -> None:
+def test_every_row_of_a_recording_is_read_in_linear_time(unit, tmp_path):
     said = unit or random.choice([*SIGNS, *WORDS])
 
     def replayed(size: int) -> None:
@@ -211,13 +211,13 @@ SEARCHED = full(100_000, 25_000)
 
 
 @pytest.mark.parametrize("unit", [*SIGNS, *TELLING], ids=repr)
-def test_a_text_is_searched_for_secrets_in_linear_time(unit: str) -> None:
+def test_a_text_is_searched_for_secrets_in_linear_time(unit):
     """All rules together, for a sign or a telling word, and any sign."""
     pairs = [(unit, other) for other in random.sample(SIGNS, full(6, 2))]
     assert slow(lambda text: known(AWAKE + text), pairs, SEARCHED, SEARCHED / 600_000) == []
 
 
-def test_rows_are_taken_in_in_linear_time() -> None:
+def test_rows_are_taken_in_in_linear_time():
     """However many results come before the first user message."""
     block = {"type": "tool_result", "tool_use_id": "x", "content": "done"}
     row = user([block, {"type": "text", "text": "next"}])
@@ -231,7 +231,7 @@ def test_rows_are_taken_in_in_linear_time() -> None:
     assert not grows(taken, 2_000, 8_000, 0.4)
 
 
-def test_the_results_of_one_row_are_numbered_in_linear_time() -> None:
+def test_the_results_of_one_row_are_numbered_in_linear_time():
     """There may be thousands, and a record numbers each that is shortened."""
 
     def numbered(count: int) -> None:

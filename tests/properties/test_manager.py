@@ -43,7 +43,7 @@ async def summarised(
 
 @given(rows=histories(), more=histories(8))
 @slow_ok
-def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
+def test_appending_rows_never_changes_a_closed_segment(rows, more):
     """Rule 13: the segments of a history are a prefix of those of any longer one, with the same keys."""
 
     async def segments(history: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
@@ -61,7 +61,7 @@ def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]
 
 @given(rows=histories())
 @slow_ok
-def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[dict[str, Any]]) -> None:
+def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows):
     """Rule 12: rows are shown whole, or named as shortened with their size; hook rows are not shown."""
 
     async def run() -> None:

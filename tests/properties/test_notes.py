@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -77,9 +78,7 @@ def compacted(rows: list[JsonRow], **given: Any) -> tuple[list[JsonRow], list[Js
 
 @given(TURNS, st.sampled_from([(0.02, 0.6), (0.05, 0.6), (0.25, 0.6), (0.5, 0.12)]))
 @slow_ok
-def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_room(
-    turns: Turns, shares: tuple[float, float]
-) -> None:
+def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_room(turns, shares):
     """Never more than its share, than a third of the summaries', nor than half of what its compaction frees."""
     rows = played(turns)
     before, view = compacted(rows, notes_share=shares[0], summary_share=shares[1])
@@ -92,7 +91,7 @@ def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_r
 
 @pytest.mark.parametrize("payload", [*FORGED, *(row["text"] for row in HOSTILE)])
 @pytest.mark.parametrize("place", ["result", "arguments", "tool_name", "assistant"])
-def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload: str, place: str) -> None:
+def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
     said[place] = payload if place == "tool_name" else f"K-4711 {payload}"
     first, last = played([])[:-2], played([])[-2:]
@@ -109,7 +108,7 @@ def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload: str, place:
 
 @given(TURNS, st.sampled_from([0.02, 0.05]))
 @slow_ok
-def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns: Turns, share: float) -> None:
+def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns, share):
     rows = played(turns)
     view = compacted(rows, notes_share=share)[1]
     messages = [row for row in rendered(rows) if row.own]
@@ -128,7 +127,7 @@ def letters(text: str) -> str:
 
 @given(st.permutations(range(12)), st.integers(1, 12))
 @slow_ok
-def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order: list[int], corrected: int) -> None:
+def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order, corrected):
     turns = [("user", f"The port of the {'abcdefghijkl'[at]}-server is {9_100 + at} for now.", "") for at in order]
     turns += [("user", f"For the rest of it we go on without {9_100 + at}.", "") for at in order[:corrected]]
     view = compacted(played([(kind, text, other) for one in turns for kind, text, other in (one, FILLER)]))[1]
@@ -143,7 +142,7 @@ FILLER = ("assistant", "Noted, as ever.", "")
 
 @given(TURNS, TURNS)
 @slow_ok
-def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns: Turns, more: Turns) -> None:
+def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
     async def run() -> None:
         unbroken = await session().add(played(turns))
         await unbroken.view()
@@ -162,7 +161,7 @@ def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_wou
 @given(TURNS, TURNS)
 @example([], [])
 @slow_ok
-def test_undo_brings_the_row_before_back(turns: Turns, more: Turns) -> None:
+def test_undo_brings_the_row_before_back(turns, more):
     async def run() -> None:
         made = await session().add(played(turns))
         await made.view()
@@ -174,5 +173,42 @@ def test_undo_brings_the_row_before_back(turns: Turns, more: Turns) -> None:
         if made.host.compactions == compactions + 1:
             await made.manager.undo()
         assert notes(await made.view()) == notes(before) or compactions > 1
+
+    asyncio.run(run())
+
+
+THINGS = ("emojis", "tables", "footnotes", "acronyms", "adverbs", "headings")
+
+said = st.lists(st.tuples(st.sampled_from(THINGS), st.booleans()), min_size=1, max_size=6)
+few = settings(max_examples=max(EXAMPLES // 10, 3), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+def quoting(request: Any) -> str:
+    """A summary that quotes the user's wishes in small letters; a merge of such summaries drops them."""
+    wishes = re.findall(r"Reports with \w+ are best kept short", str(request.messages[-1].content))
+    return f"Goal: something was asked for.\nStanding rules: {'; '.join(wishes).lower() or 'none'}\nState: it was done."
+
+
+@given(
+    orders=said, gaps=st.lists(st.integers(1, 30), min_size=6, max_size=6), resumes=st.lists(st.booleans(), min_size=6)
+)
+@few
+def test_what_was_said_once_stands_in_every_later_view(orders, gaps, resumes):
+    async def run() -> None:
+        made = Managed(8_000, provider=lambda: ScriptedProvider(then=quoting), summary_share=0.15)
+        await made.add([user("Hello, let us begin.")])
+        standing: list[str] = []
+        for at, (thing, forbids) in enumerate(orders):
+            sentence = f"Never use {thing}." if forbids else f"Reports with {thing} are best kept short."
+            standing.append(sentence)
+            await made.add([assistant("Yes?"), user(f"{sentence} You can use them again.")])
+            for turn in range(gaps[at]):
+                read = assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30)
+                await made.add([read, user(f"Please look at part {at}-{turn}.")])
+            if resumes[at]:
+                made = await made.again()
+            text = "\n".join(str(row["content"]) for row in await made.view())
+            assert [one for one in standing if one not in text] == []
+        await made.manager.close()
 
     asyncio.run(run())

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.rules import Rows, rendered
+from tests.properties.rules import rendered
 from tests.properties.strategies import histories
 from tests.properties.test_steering import BUDGET, SMALL, slow_ok
 from tests.support.gated import Shortening
@@ -33,9 +33,7 @@ async def kill() -> None:
 
 @given(drawn=histories(40), prefetch=st.booleans(), steps=st.none() | st.integers(0, 60))
 @slow_ok
-def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(
-    drawn: Rows, prefetch: bool, steps: int | None
-) -> None:
+def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(drawn, prefetch, steps):
     """Killed after so many steps of a request, or closed after it; what it shows is that view, or a next compaction."""
     rows = rendered([*tool_session(6, size=100), *drawn])
     settings: dict[str, Any] = {**SMALL, "prefetch": prefetch}
@@ -70,7 +68,7 @@ def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there
     asyncio.run(run())
 
 
-async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> None:
+async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim():
     """It takes the farthest compaction that leaves `keep_recent` of them; nobody is asked."""
     first, rows = session(host=Recorder(), keep_recent=6), tool_session(60, size=100)
     for row in rows:
@@ -89,7 +87,7 @@ async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> Non
     assert len(set(ends)) > 3
 
 
-async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_after_a_restart() -> None:
+async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_after_a_restart():
     """Also once its group has closed, and its row alone if the host has changed another."""
     for later in ([], [result("c1", "found")]):
         made = calls(("c0", "read", {}), ("c1", "read", {}))
@@ -101,7 +99,7 @@ async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_aft
         assert shown[: len(view)] == view
 
 
-async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart() -> None:
+async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart():
     """A compaction that left too few rows verbatim when it was rewound is not taken up later."""
     rows = tool_session(12, size=100)
     first = await session().take(rows)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize.errors import SteeringError
-from tests.properties.rules import Rows, check_fits, check_rules, rendered
+from tests.properties.rules import check_fits, check_rules, rendered
 from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening
@@ -26,7 +26,7 @@ slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too
 
 @given(drawn=histories(20), pins=st.lists(st.integers(1, 24), min_size=1, max_size=4), cuts=st.integers(1, 6))
 @slow_ok
-def test_pinned_rows_stand_whole_unless_a_view_must_be_shortened(drawn: Rows, pins: list[int], cuts: int) -> None:
+def test_pinned_rows_stand_whole_unless_a_view_must_be_shortened(drawn, pins, cuts):
     """Rules 2, 6 and 7 with pins; what is pinned is in the view of each later compaction, word for word."""
     rows = [*tool_session(8, size=100), *drawn, *tool_session(8, size=100, start=50)]
 

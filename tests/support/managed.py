@@ -37,8 +37,8 @@ class Managed:
     ) -> None:
         self.budget, self.settings, self._new_provider = budget, settings, provider
         self.provider: Any = provider()
-        self.host = host or Recorder()
-        self.store = store or (None if "cache" in settings else KeptStore())
+        self.host: Any = host or Recorder()
+        self.store: Any = store or (None if "cache" in settings else KeptStore())
         self.manager = SummarizingContextManager(self.host, store=self.store, **settings)
 
     async def add(self, rows: Iterable[JsonRow]) -> Managed:
