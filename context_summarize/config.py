@@ -88,13 +88,13 @@ class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
     profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
-    """A set of settings under one name: `balanced`, `frugal` or `verbatim`. Other keys override it."""
+    """A set of settings: `balanced`, `frugal` or `verbatim`; other keys override it."""
     summary_provider: _Name = None
-    """Provider that writes the summaries: mount name, instance id or module id; none = that of the request."""
+    """Provider that writes the summaries, by mount name, instance id or module id; none = that of the request."""
     summary_model: _Name = None
-    """Model of that provider for summaries; none = the provider's own default."""
+    """Model of that provider for summaries; none = its own default."""
     summary_model_role: _Name = None
-    """Role whose provider and model write the summaries, such as `fast`; a routing module must resolve it."""
+    """Role whose provider and model write the summaries, such as `fast`; it needs a routing module."""
     keep_recent: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 10
     """Number of newest messages that are never summarised; 0 = only the newest message or tool group."""
     compact_threshold: Annotated[
@@ -102,52 +102,52 @@ class Config:
         BeforeValidator(_as_tuple),
         "must be a share (0.65), tokens (90000) or both ([0.65, 90000]: the smaller one counts), got {!r}",
     ] = (0.65, 90_000)
-    """Size at which a request is compacted: a share of the budget (0.65), tokens (90000), or the smaller of both."""
+    """Size at which a compaction is made: a share (0.65), tokens (90000), or the smaller of both."""
     prefetch: _Flag = True
-    """False: no summary is made in the background, before a compaction is due."""
+    """False: no summary is made before a compaction is due."""
     max_tokens: Annotated[
         int | None,
         Field(ge=1000),
         "must be a whole number of 1000 or more, got {!r}; leave it out to use the provider's window",
     ] = None
-    """Upper bound of the budget in tokens, at least 1,000; none = what the provider's window gives."""
+    """Upper bound of the budget in tokens, at least 1,000; none = no bound."""
     safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 1000
-    """Tokens of the window that stay free beside those for the model's answer."""
+    """Tokens of the window that stay free, beside those for the answer."""
     auto_compact: _Flag = True
-    """False: compactions are made only by compact(), and where a request does not fit otherwise."""
+    """False: a compaction is made only by compact(), or if a request does not fit otherwise."""
     segment_tokens: Annotated[
         int | None,
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near room / 8, 512 … 16,384."""
+    """Tokens of a segment (bytes / 4), at least 64; none = about an eighth of the room, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
-    """Share of the budget for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
+    """Share for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
     summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
-    """Role of the rows with summaries and notes; with Anthropic's provider, `user` costs less: see hosts.md."""
+    """Role of the rows with summaries and notes; `user` costs less with Anthropic's provider (hosts.md)."""
     notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
-    """Share of the budget for the notes, out of `summary_share`; beyond a budget of 16,000 they grow with its root."""
+    """Share for the notes, out of `summary_share`; beyond 16,000 tokens of room it becomes smaller."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
     ] = None
-    """Kinds of your own tools, by name, such as `{deploy: command}`; none = their arguments show it."""
+    """What your own tools do, such as `{deploy: command}`; none = their arguments show it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
-    """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
+    """Prompts for the summaries: a set (`coding`), or a folder of your own."""
     shorten_tool_results: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)] | None,
         "must be tokens (1 or more), none or 'auto', got {!r}; none means never",
     ] = "auto"
-    """A compaction shortens tool results above this many tokens; none = never; default: min(4000, budget / 10)."""
+    """A compaction shortens tool results above this many tokens; none = never; `auto` = min(4000, room / 10)."""
     redact: Annotated[
         bool | tuple[str, ...], BeforeValidator(_as_tuple), "must be true, false or a list of patterns, got {!r}"
     ] = True
-    """True: secrets of known formats are taken out of what is summarised; false: not; a list: further patterns."""
+    """True takes secrets of known formats out of what is summarised; a list adds patterns of your own."""
     max_concurrency: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}"] = 4
-    """Provider calls for summaries under way at once."""
+    """Calls for summaries at a time."""
     wait_seconds: Annotated[
         int | float, Field(ge=0, lt=math.inf), "must be seconds (a finite number of 0 or more), got {!r}"
     ] = 60.0
-    """Seconds that a request waits for late summaries. One call for a summary may take twice as long, at least 120."""
+    """Seconds that a request waits for late summaries. One call may take twice as long, at least 120."""
     cache: Annotated[
         _Filled | None, "must be memory, a file or an address, got {!r}; use memory to keep summaries in memory only"
     ] = None
@@ -158,9 +158,9 @@ class Config:
     ] = None
     """`{path: …}` keeps the history in a file; none = memory."""
     announce: _Flag = True
-    """False: no line tells the host's user of compactions, long waits and summaries that failed."""
+    """False: no line tells the user of compactions, long waits and failed summaries."""
     recall_tool: _Flag = False
-    """True: the model gets a tool, `recall`, that reads summarised messages back."""
+    """True: the model gets the tool `recall`, which reads summarised messages back."""
 
     @classmethod
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:

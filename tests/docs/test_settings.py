@@ -29,9 +29,10 @@ def _section(title):
     return HOSTS.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-def _keys(text, pattern=r"`([a-z_]+)`"):
-    """Names in the first cells of the tables of a text."""
-    return {key for row in table(text) for key in re.findall(pattern, row[0])}
+def _keys(text):
+    """Names in the first cells of the tables of a text, and before the colons of its lists."""
+    heads = [row[0] for row in table(text)] + re.findall(r"^\* ([^:]+):", text, re.M)
+    return {key for head in heads for key in re.findall(r"`([a-z_]+)`", head)}
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=lambda block: named(block.page))
@@ -95,7 +96,8 @@ def test_the_page_for_hosts_has_every_field_of(value):
 def test_the_page_for_hosts_has_every_method():
     """All but those that the module itself connects to hooks, to the end of a wait, and to that of a session."""
     names = {name for name in vars(SummarizingContextManager) if not name.startswith("_")}
-    told = {name for name in re.findall(r"`([a-z_]+)[`(]", _section("Methods")) if name in names}
+    page = _section("Methods") + _section("Steering")
+    told = {name for name in re.findall(r"`([a-z_]+)[`(]", page) if name in names}
     assert names - told == {"conversation", "finish", "observe_response", "prepare", "stop_waiting"}
 
 
