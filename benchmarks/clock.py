@@ -19,16 +19,16 @@ class LoopClock:
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float, result: Any = None) -> Any:
-        """`asyncio.sleep`, also while a contestant has that replaced."""
+        """Sleeps like `asyncio.sleep`, also while a contestant has replaced that."""
         return await _sleep(seconds, result)
 
     def pass_time(self, seconds: float) -> None:
-        """Put virtual time forward, for whoever cannot await."""
+        """Advances virtual time, for callers that cannot await."""
         cast(VirtualLoop, asyncio.get_running_loop()).pass_time(seconds)
 
 
 class _Jump(selectors.DefaultSelector):
-    """Asks what is ready and never waits for a timer: the clock is put forward instead."""
+    """Selects what is ready and never waits for a timer: it advances the clock instead."""
 
     def __init__(self, pass_time: Callable[[float], None]) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(_Jump(self.pass_time))
 
     def time(self) -> float:
-        """Virtual seconds since the start."""
+        """Returns the virtual seconds since the start."""
         return self._seconds
 
     def pass_time(self, seconds: float) -> None:
-        """Put the clock forward."""
+        """Advances the clock."""
         self._seconds += seconds
 
 
@@ -63,7 +63,7 @@ class _WithoutThreads(VirtualLoop):
     """Work for an executor runs at once, so that no thread is overtaken."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
-        """Run it here and now."""
+        """Runs the work at once, in this thread."""
         del executor
         future: asyncio.Future[T] = self.create_future()
         try:
@@ -74,6 +74,6 @@ class _WithoutThreads(VirtualLoop):
 
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:
-    """What `asyncio.run` does, in virtual time."""
+    """Runs a coroutine like `asyncio.run`, in virtual time."""
     with asyncio.Runner(loop_factory=_WithoutThreads) as runner:
         return runner.run(main)

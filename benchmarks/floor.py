@@ -19,7 +19,7 @@ from benchmarks.scores import faults, shown
 from benchmarks.sessions import Session
 from benchmarks.summarisers import Down, Summariser
 from benchmarks.tokens import Row, text_of
-from benchmarks.words import is_near, places, telling_words
+from benchmarks.words import is_near, places, significant_words
 
 _FRAMES = (
     "The {what} of {whose} is {value}.",
@@ -118,7 +118,7 @@ def cell(answers: str, summariser: str, contestant: str) -> Figures:
     played = session(answers)
     result = play(EVERYONE[contestant], played, FAILURES[summariser])
     text = shown(result.view)
-    asked = [telling_words(text_of(row)) for row in played.rows if row["role"] == "user"]
+    asked = [significant_words(text_of(row)) for row in played.rows if row["role"] == "user"]
     found = {
         "values": len(played.facts),
         "held": sum(bool(places(text, value)) for value in played.facts),

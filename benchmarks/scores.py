@@ -1,4 +1,4 @@
-"""What a result is worth: small functions from a session and its result to a figure."""
+"""Scores of a result: small functions from a session and its result to a figure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.prices import dollars
 from benchmarks.run import Result
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, count, measure, said, text_of
-from benchmarks.words import NUMBER, PATH, identifiers, instruction_kept, is_near, places, telling_words
+from benchmarks.words import NUMBER, PATH, identifiers, instruction_kept, is_near, places, significant_words
 
 
 def scores(session: Session, result: Result) -> dict[str, Any]:
-    """All figures by name; shares from 0 to 1, seconds, tokens."""
+    """Returns all figures by name; shares from 0 to 1, seconds, tokens."""
     return {
         "contestant": result.contestant,
         "session": result.session,
@@ -41,7 +41,7 @@ def scores(session: Session, result: Result) -> dict[str, Any]:
 
 
 def _kept(session: Session, result: Result) -> dict[str, float]:
-    """The share of the facts in the last view, and the dollars of the session for each thousand of them."""
+    """Returns the share of the facts in the last view, and the session's dollars for each thousand of them."""
     text = shown(result.view)
     held = sum(bool(places(text, fact)) for fact in session.facts)
     paid = {f"{name}_per_1000": 1_000 * spent / held for name, spent in dollars(result).items() if held}
@@ -49,9 +49,9 @@ def _kept(session: Session, result: Result) -> dict[str, float]:
 
 
 def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
-    """Questions whose gold values all stand in a view, those with one near its question's words, kept instructions."""
+    """Counts questions whose gold values are all in a view, those with one near its words, and kept instructions."""
     golds = [one for one in session.questions if one.golds]
-    rules = [telling_words(one.instruction) for one in session.questions if one.instruction]
+    rules = [significant_words(one.instruction) for one in session.questions if one.instruction]
     if not golds:
         return {}
     found = {"asked": len(golds)}
@@ -66,12 +66,12 @@ def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
 
 
 def shown(rows: Sequence[Row]) -> str:
-    """The text of a view."""
+    """Returns the text of a view."""
     return "\n".join(map(said, rows))
 
 
 def newest(rows: Sequence[Row], size: int) -> list[Row]:
-    """The newest rows of so many tokens together; of the row where the cut falls the end stays."""
+    """Returns the newest rows of so many tokens together; of the row at the cut it returns the end."""
     kept: list[Row] = []
     for row in reversed(rows):
         tokens = measure(row, count)
@@ -85,28 +85,28 @@ def newest(rows: Sequence[Row], size: int) -> list[Row]:
 
 
 def ids(rows: Sequence[Row]) -> set[str]:
-    """Distinct identifiers of rows, names of code and the host's system prompt aside."""
+    """Returns the distinct identifiers of rows, without names of code and the host's system prompt."""
     told = (said(row) for row in rows if row["role"] != "system" or row.get("metadata"))  # summaries have metadata
     return {value for text in told for value, kind in identifiers(text).items() if kind in (PATH, NUMBER)}
 
 
 def cached(result: Result) -> float:
-    """Share of all tokens of views that a prompt cache holds."""
+    """Returns the share of all tokens of views that a prompt cache holds."""
     return sum(one.cached for one in result.requests) / max(1, sum(one.tokens for one in result.requests))
 
 
 def breaks(result: Result) -> int:
-    """Requests that do not begin as the one before them: with every library, its compactions."""
+    """Counts requests that do not begin like the one before them: the compactions of every library."""
     return sum(new.cached < old.tokens for old, new in pairwise(result.requests))
 
 
 def waiting(result: Result) -> float:
-    """Seconds until rows were there, as a share of the model's own latency."""
+    """Returns the seconds until rows were there, as a share of the model's own latency."""
     return sum(one.waited for one in result.requests) / max(1e-9, sum(one.latency for one in result.requests))
 
 
 def cpu(result: Result) -> dict[str, float]:
-    """Milliseconds of a request with the rows before it, and those of them that counting took."""
+    """Returns the milliseconds of a request with the rows before it, and those that counting took."""
     each = [1_000 * one.cpu for one in result.requests if not one.lost] or [0.0]
     ordered = sorted(each)
     return {
@@ -118,7 +118,7 @@ def cpu(result: Result) -> dict[str, float]:
 
 
 def faults(result: Result) -> dict[str, int]:
-    """Requests that were lost, were larger than the budget, or had a broken pair; inputs the summariser refused."""
+    """Counts requests that were lost, too large or had a broken pair, and inputs that the summariser refused."""
     return {
         "lost": sum(bool(one.lost) for one in result.requests),
         "over_budget": sum(one.tokens > result.budget for one in result.requests),

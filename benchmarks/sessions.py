@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tokens import Row
-from benchmarks.words import telling_words
+from benchmarks.words import significant_words
 
 ROOT = Path(__file__).parents[1]
 RECORDING = ROOT / "examples" / "airline-desk.jsonl"
@@ -48,7 +48,7 @@ class Question:
     @property
     def words(self) -> set[str]:
         """The words that must stand near a gold value."""
-        return telling_words(self.subject or self.text)
+        return significant_words(self.subject or self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

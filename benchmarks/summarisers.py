@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.clock import LoopClock
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
-from benchmarks.words import identifiers, telling_words, words
+from benchmarks.words import identifiers, significant_words, words
 
 MAX_OUTPUT = 4_000
 """Tokens of the longest answer, unless less is asked for; a window is so much larger than the budget of a request."""
@@ -181,7 +181,7 @@ class Extracting(Summariser):
         return "\n".join(parts[at] for at in sorted(chosen)) or shown[:200]
 
     def _weights(self, parts: Sequence[str]) -> list[float]:
-        telling = [telling_words(part) for part in parts]
+        telling = [significant_words(part) for part in parts]
         frequency = Counter(word for found in telling for word in found)
         lengths = [len(words(part)) + 8 for part in parts]
         return [sum(frequency[word] for word in found) / length for found, length in zip(telling, lengths, strict=True)]

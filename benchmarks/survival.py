@@ -24,7 +24,7 @@ from benchmarks.run import play
 from benchmarks.scores import shown
 from benchmarks.sessions import Session, called, recorded
 from benchmarks.tokens import Row, count, measure, said
-from benchmarks.words import instruction_kept, is_near, places, telling_words
+from benchmarks.words import instruction_kept, is_near, places, significant_words
 
 _TIMES, _EACH = 10, 12
 """Compactions in a row, and items of a kind."""
@@ -48,7 +48,7 @@ def stands(item: Item, view: str) -> bool:
     kind, text, value = item
     if kind == "file":
         return bool(places(view, text))
-    return is_near(view, value, telling_words(text)) if value else instruction_kept(view, telling_words(text))
+    return is_near(view, value, significant_words(text)) if value else instruction_kept(view, significant_words(text))
 
 
 def planted(seed: int, copies: int = 3) -> tuple[Session, list[Item]]:

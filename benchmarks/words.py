@@ -1,8 +1,8 @@
-"""What of a conversation a text still holds: words, exact values, identifiers. Pure, and tuned to no data set.
+"""Finds the parts of a conversation that a text contains: words, exact values, identifiers. Pure, tuned to no data set.
 
-A gold value is *in view* where it stands in the text. It is *near* where at least half of the question's telling words
-stand within 300 characters of it: a value without the words that say what it is cannot be used. An instruction is
-*kept* where four fifths of its telling words stand within 400 characters.
+A gold value is *in view* if the text contains it. It is *near* if at least half of the question's significant words
+are within 300 characters of it: a value without the words that say what it is cannot be used. An instruction is
+*kept* if four fifths of its significant words are within 400 characters.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ _IDENTIFIER = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case."""
+    """Returns the words of a text in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def telling_words(text: str) -> set[str]:
-    """The words that say something: three letters or more, no stop words."""
+def significant_words(text: str) -> set[str]:
+    """Returns the significant words: three letters or more, no stop words."""
     return {word for word in words(text) if word not in _STOP_WORDS and len(word) > 2}
 
 
 @functools.lru_cache(maxsize=4_000)
 def identifiers(text: str) -> dict[str, str]:
-    """Each identifier of a text and its kind: a path, a name of code, or a number, an id with digits."""
+    """Returns each identifier of a text and its kind: a path, a name of code, or a number, an id with digits."""
     found = {match.group(): str(match.lastgroup) for match in _IDENTIFIER.finditer(text)}
     return {value: kind for value, kind in found.items() if len(value) > 3}
 
 
 def gold_values(answer: str, sources: Iterable[str]) -> tuple[str, ...]:
-    """Numbers, dates and names of an answer that stand in one of the source texts too, each once, in their order."""
+    """Returns numbers, dates and names of an answer that a source text contains too, each once, in their order."""
     texts = tuple(sources)
     found = dict.fromkeys(match.group() for match in _GOLD.finditer(answer))
     return tuple(gold for gold in found if any(places(text, gold) for text in texts))
 
 
 def places(text: str, value: str) -> list[int]:
-    """Where a value stands in a text, not as a part of a longer word or number."""
+    """Returns the positions of a value in a text, except as a part of a longer word or number."""
     if value not in text:  # far faster than the pattern, and that is faster where it begins with the value
         return []
     told = re.escape(value)
@@ -73,13 +73,13 @@ def places(text: str, value: str) -> list[int]:
 
 
 def is_near(text: str, value: str, asked: Set[str]) -> bool:
-    """True where a value stands near half of these words."""
-    around = (telling_words(text[max(0, at - NEAR) : at + NEAR]) for at in places(text, value))
+    """Returns True if a value is near half of these words."""
+    around = (significant_words(text[max(0, at - NEAR) : at + NEAR]) for at in places(text, value))
     return any(2 * len(asked & found) >= len(asked) for found in around)
 
 
 def instruction_kept(text: str, instruction: Set[str]) -> bool:
-    """True where four fifths of an instruction's telling words stand close together."""
+    """Returns True if four fifths of an instruction's significant words are close together."""
     hits = [(match.start(), match.group().lower()) for match in _WORD.finditer(text)]
     hits = [(at, word) for at, word in hits if word in instruction]
     inside: Counter[str] = Counter()

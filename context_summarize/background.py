@@ -1,4 +1,4 @@
-"""Work beside the event loop: long work in a thread, foreign work in bounded time, and the end of background tasks."""
+"""Helpers for asyncio: long work in a thread, foreign work in bounded time, and the end of background tasks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.1
-"""How often a wait looks whether the host has cancelled."""
+"""Seconds between two looks of a wait at the host's cancellation."""
 GRACE = 0.25
-"""Seconds that cancelled foreign work gets for its end before it is left to itself."""
+"""Seconds that cancelled foreign work gets to end before it is abandoned."""
 LONG = 40_000
-"""Characters of rows that take some ten milliseconds to read: work on more is done in a thread."""
+"""Characters of rows that take some ten milliseconds to read. A thread does the work on more of them."""
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Returns what `do` makes of texts of so many characters: at once where they are short, else in a thread."""
+    """Returns the result of `do` for texts of so many characters: called directly if they are few, else in a thread."""
     return do(*args, **options) if characters <= LONG else await asyncio.to_thread(do, *args, **options)
 
 
@@ -43,7 +43,7 @@ async def until_done(
     """Waits until the tasks have ended, at most so long (None = as long as it takes). It cancels nothing.
 
     Args:
-        is_cancelled: ends the wait; looked at all the time, because some hosts tell of a cancellation only afterwards.
+        is_cancelled: ends the wait. It is called often, because some hosts report a cancellation only afterwards.
     """
     loop = asyncio.get_running_loop()
     end = None if seconds is None else loop.time() + seconds
@@ -67,7 +67,7 @@ def error_text(error: BaseException) -> str:
     """Returns the text of a foreign error, whose `__str__` may raise as well."""
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - an error that breaks the report of itself is no reason to lose the report
+    except Exception:  # noqa: BLE001 - the report of an error must not fail because its text does
         return "(its text cannot be read)"
 
 
@@ -86,17 +86,17 @@ def guarded(call: Callable[[], T]) -> T:
 
 
 class DaemonThreads(Executor):
-    """Do each foreign call in a thread of its own: one that blocks for ever holds up no other work and no exit."""
+    """Runs each foreign call in its own thread: one that blocks for ever delays no other work and no exit."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Begins a call."""
+        """Starts a call."""
         future = Future[T]()
-        future.set_running_or_notify_cancel()  # whoever gives up its wait does not end the call
+        future.set_running_or_notify_cancel()  # a caller that stops waiting does not end the call
 
         def run() -> None:
             try:
                 future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - whoever waits for the call raises it
+            except BaseException as error:  # noqa: BLE001 - the caller that waits raises it
                 future.set_exception(error)
 
         Thread(target=run, name="context-summarize:foreign", daemon=True).start()
@@ -108,18 +108,18 @@ async def within(
 ) -> T:
     """Returns the result of a foreign coroutine, within `seconds` (None = as long as it takes).
 
-    `asyncio.timeout` would wait for work that ignores its cancellation; here such work is left to itself. It has a task
-    of its own, so that a cancellation of the caller and one that the work raises are told apart.
+    `asyncio.timeout` would wait for work that ignores its cancellation; this function abandons such work. The work has
+    its own task, so that a cancellation of the caller differs from one that the work raises.
 
     Args:
-        is_cancelled: whether the host has cancelled, which ends the wait.
+        is_cancelled: returns True once the host has cancelled, which ends the wait.
 
     Raises:
         TimeoutError: the time is over, or the host has cancelled.
         Stopped: the work raised something that is no `Exception`.
     """
     task = asyncio.create_task(awaited(call), name="context-summarize:foreign")
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio warns of one that nobody read
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio warns of an unread error
     try:
         await until_done({task}, seconds, is_cancelled)
         if not task.done():
@@ -135,7 +135,8 @@ async def awaited(call: Callable[[], Awaitable[T]]) -> T:
     """Returns the result of a foreign coroutine.
 
     Raises:
-        Stopped: it raised what is no `Exception`: that would end the event loop, or look like a cancellation of ours.
+        Stopped: it raised something that is no `Exception`, which would end the event loop or look like our own
+            cancellation.
     """
     try:
         return await call()
@@ -144,5 +145,5 @@ async def awaited(call: Callable[[], Awaitable[T]]) -> T:
     except BaseException as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # somebody has cancelled the work, such as the end of the event loop
+            raise  # the work is cancelled, for example at the end of the event loop
         raise Stopped(error) from error

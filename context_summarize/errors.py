@@ -13,7 +13,7 @@ class ContextSummarizeError(Exception):
     ├── SummaryUnavailable          no summary could be made for one key; nothing has changed
     ├── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
     ├── RecallError (ValueError)    a query cannot be answered; raised by `recall`, and shown to the model by the tool
-    ├── SteeringError (ValueError)  a user's wish about the view is refused; raised by `undo`, `pin` and `unpin`
+    ├── SteeringError (ValueError)  a user's change of the view is refused; raised by `undo`, `pin` and `unpin`
     └── CommandError                a recording, a provider or a report that a command names cannot be used
     """
 
@@ -59,7 +59,7 @@ class StoreUnavailable(ContextSummarizeError):
 
 
 class RecallError(ContextSummarizeError, ValueError):
-    """A query that cannot be answered; the text tells the model what to ask instead."""
+    """A query cannot be answered; the text says what the model can ask instead."""
 
 
 class SteeringError(ContextSummarizeError, ValueError):

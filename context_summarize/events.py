@@ -1,4 +1,4 @@
-"""The events of this module: their names, and an outbox that emits each once; and lines for the host's user."""
+"""The events of this module: their names, and the outbox that emits each once. Also lines for the host's user."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ COMPACTION = "context:compaction"
 RESOLVE = "provider:resolve"
 REQUEST = "provider:request"
 LOOP_ERROR = "provider:error"
-HEARD = ("llm:response", LOOP_ERROR)
-"""Events that this module hears: providers report every call, loops their own calls that fail."""
+OBSERVED = ("llm:response", LOOP_ERROR)
+"""Events that this module observes: providers report every call, loops their own calls that fail."""
 SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"
@@ -32,19 +32,19 @@ OVER_BUDGET = "context-summarize:over_budget"
 ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, FAILURE, OVER_BUDGET)
 
 _SOURCE = "context-summarize"
-"""Named beside a line for the user, where a host says which hook it is from."""
+"""The source of a line for the user, for hosts that show from which hook a line comes."""
 _CANNOT_ASK = "the host cannot ask its user"
 
 _is_hook: ContextVar[bool] = ContextVar("context_summarize_is_hook", default=False)
-"""True inside a hook that hears an event: it cannot wait for what comes after it."""
+"""True inside a hook that handles an event: it must not wait for events that come after its own."""
 
 
 class AskLater(Exception):
-    """A hook would ask the user about work that nobody waits for."""
+    """A hook would ask the user about work that no request waits for."""
 
 
 class Outbox:
-    """Emits events, and lines for the user, one after the other, in order, whoever is cancelled meanwhile."""
+    """Emits events and lines for the user one after the other, in order, even if a caller is cancelled meanwhile."""
 
     def __init__(self, coordinator: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = getattr(coordinator, "hooks", None)
@@ -58,46 +58,46 @@ class Outbox:
         if self._hooks is not None:
             self._waiting.append(partial(self.emit, name, data))
 
-    def tell(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Add a line for the host's user; any thread may do so. The next `flush` shows it, if the host has a screen."""
+    def notify(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
+        """Adds a line for the host's user, from any thread. The next `flush` shows it, if the host has a screen."""
         if self._process is not None:
             self._waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
     async def flush(self) -> None:
-        """Waits until the hooks have heard what waits. A hook or a host that raises changes nothing."""
+        """Waits until all waiting events and lines are emitted. A hook or a host that raises changes nothing."""
         if self._waiting and (self._emitting is None or self._emitting.done()):
             self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
         if self._emitting is not None and not _is_hook.get():
             await asyncio.shield(self._emitting)
 
     async def _emit(self) -> None:
-        _is_hook.set(True)  # in this task, and in what a hook starts
+        _is_hook.set(True)  # in this task, and in the tasks that a hook starts
         while self._waiting:
             await self._waiting.popleft()()
 
     async def emit(self, name: str, data: dict[str, Any]) -> HookResult | None:
-        """Emits an event now; returns what the hooks say to it, None without hooks or where one raises."""
+        """Emits an event now; returns the hooks' answer, None without hooks or if one raises."""
         if self._hooks is None:
             return None
-        return await self._heard(partial(self._hooks.emit, name, data), f"a hook failed on {name}")
+        return await self._answer(partial(self._hooks.emit, name, data), f"a hook failed on {name}")
 
     async def denial(self, name: str, data: dict[str, Any], may_ask: Callable[[], bool]) -> str | None:
-        """Announces work; returns why a hook denies it, None if none does.
+        """Announces work; returns the reason if a hook denies it, else None.
 
-        A hook that would ask the user is let ask where the host can. What a hook injects is for the conversation's own
+        A hook may ask the user if the host can. Text that a hook injects is ignored: it is for the conversation's own
         requests.
 
         Args:
-            may_ask: returns True while somebody waits for the work; it is looked at once the hooks have answered.
+            may_ask: returns True while a request waits for the work; called once the hooks have answered.
 
         Raises:
-            AskLater: a hook would ask the user, and nobody waits.
+            AskLater: a hook would ask the user, and no request waits.
         """
         answer = await self.emit(name, data)
         if answer is not None and answer.action == "ask_user" and self._process is not None:
             if not may_ask():
                 raise AskLater(name)
-            answer = await self._heard(partial(self._process, answer, name, _SOURCE), _CANNOT_ASK)
+            answer = await self._answer(partial(self._process, answer, name, _SOURCE), _CANNOT_ASK)
             if answer is None:
                 return _CANNOT_ASK
         if answer is None or answer.action not in ("deny", "ask_user"):
@@ -105,10 +105,10 @@ class Outbox:
         return str(answer.reason or answer.approval_prompt or "it gives no reason")
 
     async def _shown(self, line: HookResult) -> None:
-        await self._heard(partial(self._process, line, _SOURCE, _SOURCE), "the host cannot show its user a line")
+        await self._answer(partial(self._process, line, _SOURCE, _SOURCE), "the host cannot show its user a line")
 
-    async def _heard(self, call: Callable[[], Awaitable[HookResult]], failed: str) -> HookResult | None:
-        """Returns what hooks or the host answer; None where they raise, which the log then tells as `failed`."""
+    async def _answer(self, call: Callable[[], Awaitable[HookResult]], failed: str) -> HookResult | None:
+        """Returns the answer of hooks or host; None if they raise, which is logged with the words `failed`."""
         try:
             return await awaited(call)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -116,5 +116,5 @@ class Outbox:
             return None
 
     async def close(self) -> None:
-        """Ends what nobody waits for."""
+        """Cancels events that are still being emitted."""
         await end_tasks([] if self._emitting is None else [self._emitting])

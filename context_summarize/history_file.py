@@ -1,4 +1,4 @@
-"""The history's own file: one JSON line a row under a header, for one session at a time; and the host's copy of it."""
+"""The history's own file: a header and one JSON line per row, for one session at a time."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space")
 _REMEDIES[errno.ELOOP] = "remove the link"
 _LOAD_SECONDS = 30
-"""How long a session waits for its file; then it continues in memory."""
+"""Seconds that a session waits for its file; then it continues in memory."""
 _WAIT_SECONDS = 1
-"""How long a call waits for the disk; slower work continues without it."""
+"""Seconds that a call waits for the disk; slower work goes on without the call."""
 
 
 class HistoryFile:
-    """The file of one session; `take` appends the rows that it holds to the history. The first call opens it.
+    """The file of one session. `take` appends the file's rows to the history. The first call opens the file.
 
-    One thread does all work on the disk, in the order of the calls; what has begun is done once, whether or not the
-    caller is cancelled. No method raises: one warning, in the log and to `tell`, says what is wrong, and the session
-    continues in memory. A file that cannot be loaded is left as it is; after a later error each request writes it anew.
+    One thread does all work on the disk, in the order of the calls, and finishes it even if the caller is cancelled.
+    No method raises: one warning, in the log and to `warn`, says what is wrong, and the session continues in memory.
+    A file that cannot be loaded is not changed; after a later error each request writes the whole file again.
     """
 
-    def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None], tell: Callable[[str], None]) -> None:
-        self._disk = _Disk(path, tell)
+    def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None], warn: Callable[[str], None]) -> None:
+        self._disk = _Disk(path, warn)
         self._take = take
         self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "context-summarize-history")
         self._reading: asyncio.Future[Any] | None = None
@@ -63,7 +63,7 @@ class HistoryFile:
             await asyncio.wait({self._reading})
 
     def _begin(self, reading: asyncio.Future[Any]) -> None:
-        """Continues with the rows of the file, followed by the rows that came meanwhile."""
+        """Adds the rows of the file to the history, then the rows that came meanwhile."""
         if reading.cancelled():
             self._disk.warn("it could not be read in time; check its disk")
         rows = None if reading.cancelled() else reading.result()
@@ -74,9 +74,9 @@ class HistoryFile:
         self._do(self._disk.append, self._early)
 
     async def append(self, rows: Sequence[JsonRow]) -> None:
-        """Writes rows that have been added to the history. Done when the system has them and all earlier ones.
+        """Writes rows of the history; returns when the system has them and all earlier ones.
 
-        Until the file is loaded, rows are added to the history here, behind those of the file.
+        Until the file is loaded, this method also adds the rows to the history, after those of the file.
         """
         if not self.loaded:
             self._early += rows
@@ -94,10 +94,10 @@ class HistoryFile:
         await self._wait(self._do(self._disk.sync))
 
     async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
-        """Returns the rows of the history: ours, if the other is the copy of it that a resuming host has saved.
+        """Returns the rows of the new history: ours, if `theirs` is the copy that a resuming host has saved.
 
-        Any other copy is a repair. It follows our leading system and developer rows, which hosts do not save, unless it
-        begins with rows of that role.
+        Any other copy is a repair. It follows our leading system and developer rows, which hosts do not save; a role
+        that leads the copy replaces ours.
         """
         if not self._from_file:
             return theirs
@@ -107,7 +107,7 @@ class HistoryFile:
         return [*(row for row in _leading_system(ours) if row["role"] not in brought), *theirs]
 
     async def close(self) -> None:
-        """Syncs and releases the file, within seconds; the disk finishes slower work by itself."""
+        """Syncs and closes the file, within seconds; the thread finishes slower work."""
         if self._reading is not None:
             asyncio.get_running_loop().call_later(_WAIT_SECONDS, self._reading.cancel)
             await self.ready()
@@ -123,7 +123,7 @@ class HistoryFile:
             self._late = work
 
     def _do(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Let the file's thread do this after all earlier work; in the end, a thread of the event loop does nothing."""
+        """Has the file's thread do this after all earlier work. After `close`, another thread finds nothing to do."""
         return asyncio.get_running_loop().run_in_executor(self._thread, self._disk.attempt, work, *args)
 
 
@@ -132,20 +132,20 @@ class _Unfit(OSError):
 
 
 class _Disk:
-    """The rows and the file that is to hold them, by blocking calls of one thread; it is open only while it is used."""
+    """The rows and their file, for blocking calls of one thread. The file is open only during a call."""
 
-    def __init__(self, path: str, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, path: str, warn: Callable[[str], None]) -> None:
+        self._warn = warn
         self.path = Path(path)
         self._rows: list[JsonRow] = []
         self._lock: BinaryIO | None = None
         self._failed = False
-        """Set after an error: from then on rows wait until `sync` has written all of them anew."""
+        """True after an error, until `sync` has written all rows again."""
         self._closed = False
-        """Set at the end, and where the file could not be loaded: from then on nothing is done."""
+        """True after `close`, and if the file could not be loaded: then no call does anything."""
 
     def attempt(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Does this, which is one of the methods below. An error is told once; the result is None then."""
+        """Calls one of the methods below. After an error it returns None; the first error is reported."""
         try:
             return None if self._closed else work(*args)
         except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
@@ -156,13 +156,13 @@ class _Disk:
             return None
 
     def warn(self, why: str) -> None:
-        """Says in the log and to the user why the session continues in memory."""
+        """Warns, in the log and to the user, that the session continues in memory."""
         text = f"history file {str(self.path)!r}: {why}; the session continues in memory"
         logger.warning("%s", text)
-        self._tell(text)
+        self._warn(text)
 
     def load(self) -> list[JsonRow]:
-        """Locks, reads and repairs the file; a missing or empty one is made. One that is damaged or not ours stays."""
+        """Locks and reads the file, or makes a missing one. It removes a torn last line and no other damage."""
         self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _open(Path(f"{self.path}.lock"), "ab")
@@ -187,7 +187,7 @@ class _Disk:
         return [*self._rows]
 
     def append(self, rows: Sequence[JsonRow]) -> None:
-        """Hands the lines of these rows to the system. What an error leaves of them there is their beginning."""
+        """Passes the lines of these rows to the system. After an error only the first of them may be there."""
         self._rows += rows
         if not self._failed:
             with _open(self.path, "r+b") as file:
@@ -195,7 +195,7 @@ class _Disk:
                 file.writelines(_lines(rows))
 
     def replace(self, rows: Sequence[JsonRow]) -> None:
-        """Keeps the file beside itself, if it holds rows, and puts one with these rows in its place."""
+        """Archives the file in the same folder, if it has rows, and replaces it by one with these rows."""
         had, self._rows = bool(self._rows), [*rows]
         if had:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
@@ -240,12 +240,12 @@ class _Disk:
 
 
 def _open(path: Path, mode: Literal["rb", "r+b", "ab", "xb"]) -> BinaryIO:
-    """Opens a file, made for its owner alone; a link is refused, because it may lead out of a shared folder."""
+    """Opens a file that only its owner can read. Refuses a link, because it may lead out of a shared folder."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | _NO_LINK, 0o600))
 
 
 def _lock(file: BinaryIO) -> None:
-    """Keeps other sessions out until the file is closed, as far as platform and disk have locks."""
+    """Locks out other sessions until the file is closed, if platform and disk have locks."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
@@ -257,7 +257,7 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
-    """Returns the lines of rows; ephemeral ones have none."""
+    """Yields a line for each row, except ephemeral ones."""
     for row in rows:
         if not is_ephemeral(row):
             # Escapes of a lone high surrogate and a lone low one would be read as one character; their bytes stay two.
@@ -266,7 +266,7 @@ def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
 
 
 def session_path(path: str, coordinator: Any | None) -> str:
-    """Returns the path with the host's session id in place of `{session_id}`, as far as a file name can hold the id."""
+    """Returns the path with the host's session id, made fit for a file name, in place of `{session_id}`."""
     given = getattr(coordinator, "session_id", None)
     name = re.sub(r"[^\w.-]", "_", given) if isinstance(given, str) and given.strip(".") else "session"
     return path.replace("{session_id}", name)
@@ -276,7 +276,7 @@ def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
     """Returns True if `theirs` equals `ours` after a host's filtering.
 
     The filter follows amplifier-app-cli (`SessionStore._save_transcript`) and amplifier-foundation
-    (`sanitize_message`). Rows that it drops, and hook rows, may be there or not. The file has no ephemeral rows.
+    (`sanitize_message`). Rows that it drops, and hook rows, may be missing. The file has no ephemeral rows.
     """
     given = [row for row in theirs if not is_ephemeral(row)]
     at = 0

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from context_summarize.config import Config
-from context_summarize.events import ALL_EVENTS, HEARD
+from context_summarize.events import ALL_EVENTS, OBSERVED
 from context_summarize.recall import tools
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores import open_store
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 NAME = "context-summarize"
 _AFTER_OTHERS = 900
 _CAPABILITIES = ("compact", "preview", "statistics", "undo", "pin", "unpin", "request_retention")
-"""Methods of the manager that are registered as `context.…`: for the tool `context`, the last one for loops."""
+"""Methods of the manager that are registered as `context.…`, for the tool `context`; the last one is for loops."""
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
@@ -37,13 +37,13 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         await tools.mount(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     observe, hooks = manager.observe_response, coordinator.hooks
-    unregister = [hooks.register(name, observe, priority=_AFTER_OTHERS, name=f"{NAME}-meter") for name in HEARD]
+    unregister = [hooks.register(name, observe, priority=_AFTER_OTHERS, name=f"{NAME}-meter") for name in OBSERVED]
     coordinator.cancellation.on_cancel(manager.stop_waiting)
     for name in _CAPABILITIES:
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
     coordinator.register_capability("context.foreground_usage", manager.claim_foreground_usage)
     coordinator.register_capability("context.compacting", lambda: manager.is_compacting)
-    # Tools that read a transcript ask for the whole history where its context says that it is the host's own.
+    # Tools that read a transcript ask for the whole history if the context says that the history is the host's own.
     coordinator.register_capability("context.history", manager.get_messages)
     coordinator.register_capability("context.history_authority", "host")
 
@@ -56,9 +56,9 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
 
 
 def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[str]:
-    """The events that the kernel does not declare itself: a hook that logs what is declared twice logs it twice.
+    """Returns the events that the kernel does not declare: some hooks log an event twice if it is declared twice.
 
-    Only the manager that is mounted contributes, however often `mount()` ran.
+    Only the mounted manager declares events, even if `mount()` ran more than once.
     """
     from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
 
@@ -66,10 +66,10 @@ def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[st
 
 
 async def on_session_ready(coordinator: Any) -> None:
-    """Called after all modules are mounted: logs an error if nothing mounted fits the settings.
+    """Checks, once all modules are mounted, that one of them fits the settings for the summariser; logs an error else.
 
-    amplifier-core runs cleanups in reverse order of their registration, so the one that is registered here runs before
-    those of the providers.
+    amplifier-core runs cleanups in reverse order of their registration, so the cleanup that is registered here runs
+    before those of the providers.
     """
     manager = coordinator.get("context")
     if isinstance(manager, SummarizingContextManager):

@@ -1,4 +1,4 @@
-"""For tests, ours and users': a provider that answers from a script, and what such tests compare with."""
+"""Helpers for tests, ours and users': a provider that answers from a script, and functions that check views."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ScriptedProvider:
         return ProviderInfo(id=self.name, display_name="Scripted", defaults=defaults)
 
     async def list_models(self) -> list[Any]:
-        """No models."""
+        """Returns no models."""
         return []
 
     def parse_tool_calls(self, response: ChatResponse) -> list[Any]:

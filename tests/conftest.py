@@ -67,30 +67,15 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-class NoSkips:
-    """Fails a session in which a test, or a whole file, was skipped; an expected failure is no skip."""
-
-    def __init__(self) -> None:
-        self.skipped: list[str] = []
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.skipped and not hasattr(report, "wasxfail"):
-            self.skipped.append(report.nodeid)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.skipped:
-            self.skipped.append(report.nodeid)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.skipped and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self.skipped:
-            terminalreporter.section(f"skipped, which {NO_SKIPS} forbids", red=True)
-            for nodeid in self.skipped:
-                terminalreporter.line(nodeid, red=True)
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails a session in which a test, or a whole file, was skipped, where that is forbidden."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")  # none in a process of xdist's
+    if reporter is None or os.environ.get(NO_SKIPS) != "1":
+        return
+    if (skips := reporter.stats.get("skipped")) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.write_line(f"\n{NO_SKIPS} forbids skips, and there were {len(skips)}", red=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -110,10 +95,8 @@ def pytest_unconfigure() -> None:
         time.sleep(0.2)  # the kernel's own threads can crash an interpreter that ends right after a session
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     # Fresh draws in CI too, where Hypothesis repeats its own by default: each run looks at histories that no run before
     # has seen, and one that fails prints how to repeat it. No deadline: machines differ, and are busy.
     settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize=False, print_blob=True)
     settings.load_profile("effort")
-    if os.environ.get(NO_SKIPS) == "1":
-        config.pluginmanager.register(NoSkips())

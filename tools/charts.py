@@ -25,7 +25,7 @@ COLOURS = {
     | {"Ours": "#6cb0f5", "LangChainWhole": "#e8935c", "Hermes": "#6cc495", "StrandsMost": "#bb97ee"},
 }
 HALVES = ("prospective", "cuts")
-"""Parts of the figures that have both halves of the data."""
+"""Parts of the figures with both halves of the data."""
 Figures = dict[str, Any]
 
 
@@ -39,7 +39,7 @@ def style(colours: dict[str, str]) -> Any:
 
 
 def survival(lines: list[Figures], colours: dict[str, str]) -> Figure:
-    """By kind, the share that stands after each compaction: the mean of the seeds as a line, their range as a band."""
+    """Draws the share of each kind that is left after each compaction: the mean of the seeds, and their range."""
     figure, axes = plt.subplots(1, len(KINDS), figsize=(9, 2.9), sharey=True, layout="constrained")
     for axis, (kind, title) in zip(axes, KINDS.items(), strict=True):
         for line in (one for one in lines if one.get("kind") == kind and one["contestant"] in LINES):
@@ -53,7 +53,7 @@ def survival(lines: list[Figures], colours: dict[str, str]) -> Figure:
 
 
 def prospective(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
-    """By window and contestant, the share of what next calls of histories need: a bar for each half of the data."""
+    """Draws the share of the values that the next calls need, as bars by window, contestant and half of the data."""
     figure, axes = plt.subplots(1, len(WINDOWS), figsize=(9, 3.5), sharey=True, layout="constrained")
     for axis, (window, title) in zip(axes, WINDOWS.items(), strict=True):
         for number, (half, lines) in enumerate(halves.items()):
@@ -66,7 +66,7 @@ def prospective(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Fi
 
 
 def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours: dict[str, str]) -> None:
-    """One half of the data: by contestant a bar, its control and its events, and the newest rows of our view's size."""
+    """Draws one half of the data: a bar for each contestant with its control, and one for the newest rows alone."""
     if ours := told.get("Ours"):
         told = told | {"rows": {"held": ours["tail"], "events": ours["events"]}}
     for place, line in [(at + lower, told[who]) for at, who in enumerate(NAMES) if who in told]:
@@ -80,7 +80,7 @@ def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours
 
 
 def price(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
-    """By half, what all sessions cost and the share of what later calls name: a point for each library and profile."""
+    """Draws cost against the share of the values that later calls name: a point for each library and profile."""
     figure, axes = plt.subplots(1, len(halves), figsize=(9, 3.5), sharey=True, layout="constrained")
     for axis, (half, lines) in zip(axes, halves.items(), strict=True):
         told = {one["contestant"]: one for one in lines if one.get("text") == "view" and one["window"] == "40k"}
@@ -96,7 +96,7 @@ def price(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
 
 
 def _finish(figure: Figure, shares: Any) -> Figure:
-    """The axis that has shares, lines at its quarters, and one legend for all."""
+    """Labels the axis of shares, draws lines at its quarters, and adds one legend."""
     for axis in figure.axes:
         axis.set(**{f"{shares}ticks": (0, 0.25, 0.5, 0.75, 1)})
         getattr(axis, f"{shares}axis").set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
@@ -110,7 +110,7 @@ def _finish(figure: Figure, shares: Any) -> Figure:
 
 
 def main() -> None:
-    """Draw what the figures are there for."""
+    """Draws each picture whose figures are there."""
     found = json.loads((DOCS / "benchmarks.json").read_text("utf-8"))
     parts = {name: {"open": found[name]["figures"], "sealed": found[f"{name} sealed"]["figures"]} for name in HALVES}
     for scheme, colours in COLOURS.items():

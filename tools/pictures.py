@@ -27,7 +27,7 @@ COLOURS = {
 
 
 def main() -> None:
-    """Replay the recording as `make demo` does, and draw its chart in each scheme."""
+    """Replays the recording as `make demo` does, and draws its chart in each scheme."""
     rows = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     drawn = chart(asyncio.run(replay(rows, provider)))

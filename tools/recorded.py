@@ -1,4 +1,4 @@
-"""Plays the recorded sessions and names the first request, event and summary of each that is not as recorded."""
+"""Plays the recorded sessions and names, for each, the first request, event and summary that differ."""
 
 import argparse
 import json
@@ -6,14 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # this tree is what is played, whatever is installed
+sys.path.insert(0, str(Path(__file__).parents[1]))  # plays this tree, not an installed package
 
 from tests.support.recorded import FILE, taped
 from tests.support.recorded_sessions import scripts
 
 
 def main() -> int:
-    """Compare, or write; 1 if anything differs."""
+    """Compares the digests, or writes them; returns 1 if any differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sessions", nargs="*", help="names of sessions; all by default")
     parser.add_argument("--write", action="store_true", help="record them anew")
@@ -32,10 +32,10 @@ def main() -> int:
         found = tape.differences(known.get(name, {}))
         has_changed |= bool(found)
         counts = ", ".join(f"{len(joined.split())} {kind}" for kind, joined in digests.items())
-        told = (
+        line = (
             f"{name}: {'differs' if found else 'as recorded'} ({counts}; {time.process_time() - started:.1f} s of CPU)"
         )
-        sys.stdout.write("\n  ".join([told, *found]) + "\n")
+        sys.stdout.write("\n  ".join([line, *found]) + "\n")
         known[name] = digests
     if given.write:
         FILE.write_text(json.dumps(known, indent=1) + "\n", "utf-8")

@@ -12,7 +12,7 @@ from benchmarks.scores import shown
 from benchmarks.sessions import Session
 from benchmarks.summarisers import Extracting
 from benchmarks.tokens import text_of
-from benchmarks.words import telling_words
+from benchmarks.words import significant_words
 from context_summarize.summaries.prompts import PromptSet, load_prompts
 
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -35,10 +35,10 @@ class Quoting(Extracting):
 def of_user(session: Session) -> Iterator[str]:
     """For each question that tests an instruction, the user's sentence with most of its telling words."""
     for one in session.questions:
-        asked = telling_words(one.instruction or "")
+        asked = significant_words(one.instruction or "")
         said = "\n".join(text_of(session.rows[at]) for at in one.sources if session.rows[at]["role"] == "user")
         if asked and said:
-            best = max(_END.split(said), key=lambda part: len(telling_words(part) & asked))
+            best = max(_END.split(said), key=lambda part: len(significant_words(part) & asked))
             yield " ".join(best.split())
 
 

@@ -1,22 +1,17 @@
-"""Sessions, summarisers, scores and tables, each by itself."""
+"""Sessions, summarisers and scores, each by itself."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
 from benchmarks.real.coding import Cut
-from benchmarks.report import run_all, save, table
 from benchmarks.scores import asked, ids, newest
 from benchmarks.sessions import Question, Session, assistant, called, plant
 from benchmarks.summarisers import Extracting, Keeping, Naming
 from benchmarks.tokens import Counting, broken_pairs, count, measure, text_of
-from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
+from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, significant_words
 
 SAID = [{"role": "user", "content": "One two three four."}, {"role": "assistant", "content": "Five six seven."}] * 10
 
@@ -67,11 +62,11 @@ def test_values_stand_whole_and_near_the_words_of_their_question() -> None:
     text = f"The ferry to Oslo leaves at 14:05 from pier 7. {'x ' * 400} Elsewhere 14:05 is said."
     assert len(places(text, "14:05")) == 2
     assert places("v14:059", "14:05") == []
-    assert is_near(text, "14:05", telling_words("When does the ferry to Oslo leave?"))
-    assert not is_near(text, "14:05", telling_words("What did Maria order for lunch?"))
+    assert is_near(text, "14:05", significant_words("When does the ferry to Oslo leave?"))
+    assert not is_near(text, "14:05", significant_words("What did Maria order for lunch?"))
     assert gold_values("It cost $25 and 3 hours", ["we paid $25"]) == ("$25",)
-    assert instruction_kept("please always answer in metric units", telling_words("always answer in metric units"))
-    assert not instruction_kept(f"always {'x ' * 400} metric", telling_words("always answer in metric units"))
+    assert instruction_kept("please always answer in metric units", significant_words("always answer in metric units"))
+    assert not instruction_kept(f"always {'x ' * 400} metric", significant_words("always answer in metric units"))
 
 
 def test_identifiers_are_paths_names_of_code_and_numbers() -> None:
@@ -112,29 +107,3 @@ def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_st
     watch = Watch(Session(name="s", rows=rows), [Cut(at=5, kept=1, summary="")])
     watch(len(rows) - 2, rows[:-2])
     assert watch.found["events"] == 1
-
-
-def cell(number: int) -> dict[str, int]:
-    if number > 1:
-        raise RuntimeError("no more")
-    return {"number": number}
-
-
-def test_a_cell_that_fails_is_told_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    found = run_all(cell, [(1,), (2,)], jobs=1)
-    assert found == [{"number": 1}, {"cell": "2", "missing": "RuntimeError: no more"}]
-    assert table(found, ("number", "facts")).splitlines()[2:] == ["| 1 |", "missing: 2: RuntimeError: no more"]
-    assert "no more" in capsys.readouterr().err
-    assert run_all(cell, [(2,)], jobs=1, sealed=True) == [{"cell": "2", "missing": "RuntimeError"}]
-    assert "no more" not in capsys.readouterr().err
-
-
-def test_saved_figures_stand_beside_those_of_other_commands_with_four_significant_digits(tmp_path: Path) -> None:
-    kept = {"facts": 0.123456, "calls": 123456}
-    for name, figures in (("field", [{"facts": 0.5}]), ("cuts sealed", []), ("field", [kept, kept])):
-        save(tmp_path / "all.json", name, figures)
-    found = json.loads((tmp_path / "all.json").read_text())
-    assert [*found] == ["field", "cuts sealed"]
-    assert found["field"]["figures"] == 2 * [{"facts": 0.1235, "calls": 123456}]
-    assert found["field"].keys() == {"date", "commit", "command", "figures"}
-    assert found["cuts sealed"]["command"] == "python -m benchmarks.cuts --sealed"

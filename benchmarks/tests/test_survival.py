@@ -22,7 +22,7 @@ def test_what_stands_is_told_by_kind_after_each_compaction_until_ten_are_made() 
     for view in views:
         watch(0, view)
     assert watch.kept == {**{kind: [pytest.approx(0, abs=0.2)] for kind in KINDS}, "value": [1]}
-    for again in [*8 * (session.rows, short), session.rows]:
+    for again in [*8 * (session.rows[:230], short), session.rows[:230]]:
         watch(0, again)
     with pytest.raises(Enough):
         watch(0, short)

@@ -1,4 +1,4 @@
-"""`context-summarize cache`: shows what the cache file holds, and empties it."""
+"""`context-summarize cache`: shows the contents of the cache file, and empties it."""
 
 from __future__ import annotations
 

@@ -19,15 +19,15 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
 
 _WIDTH, _LINE = 100, 400
-"""Most terminal columns that a sentence uses; characters of a warning that are shown."""
+"""Most terminal columns of a sentence; most characters of a warning."""
 _REMARK, _WIDEST = 30, 10_000
-"""Fewest terminal columns of a remark in a table; more of them than any terminal has."""
+"""Fewest terminal columns of a remark in a table; a width that no terminal has."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 def read_config(given: Sequence[str]) -> Config:
-    """The settings given on the command line.
+    """Returns the settings given on the command line.
 
     Raises:
         CommandError: a setting has no value, or is given twice.
@@ -48,12 +48,12 @@ def read_config(given: Sequence[str]) -> Config:
 
 
 def plain(text: str) -> str:
-    """The text without control characters: recorded text must not control the reader's terminal."""
+    """Returns the text without control characters: recorded text must not control the reader's terminal."""
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
-def told(text: str, colour: str) -> None:
-    """Say something beside the result, on one line of stderr."""
+def remark(text: str, colour: str) -> None:
+    """Prints a remark about the result, as one line of stderr."""
     click.secho(plain(" ".join(text.split())), fg=colour, err=True)
 
 
@@ -65,33 +65,33 @@ def guarded() -> Iterator[None]:
     try:
         yield
     except ContextSummarizeError as error:
-        click.echo(f"Error: {plain(str(error))}", err=True)  # it may hold a file's name or a provider's words
+        click.echo(f"Error: {plain(str(error))}", err=True)  # it may contain a file's name or a provider's words
         click.get_current_context().exit(2)
     except KeyboardInterrupt:
-        told("Interrupted.", "red")
+        remark("Interrupted.", "red")
         click.get_current_context().exit(130)
     finally:
         root.removeHandler(warnings)
 
 
 class _Warnings(logging.Handler):
-    """Prints warnings, one line each, and one of a kind: a provider that is down causes one for every summary."""
+    """Prints warnings, one line each, and each kind once: an outage of a provider causes one for every summary."""
 
     seen: frozenset[str] = frozenset()
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg not in self.seen:
             self.seen |= {record.msg}
-            told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
+            remark(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
 
 
 Progressing: TypeAlias = Callable[[str, int], Callable[[int], None]]
-"""Takes what is done, and how much there is; the answer is told how much is done."""
+"""Takes the name of a step and its size; returns a function that takes how much is done."""
 
 
 @contextmanager
 def progressing() -> Iterator[Progressing]:
-    """A progress bar on stderr from the first moment on; none if stderr is not a terminal."""
+    """Shows a progress bar on stderr; none if stderr is not a terminal."""
     err = Console(stderr=True)
     with Progress(console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("Reading", total=None)
@@ -99,38 +99,38 @@ def progressing() -> Iterator[Progressing]:
 
 
 class _Terminal(Console):
-    """Standard output, until its reader leaves, as `head` does: from then on, what is printed goes nowhere."""
+    """Standard output. If its reader closes it, as `head` does, later output is dropped."""
 
     def on_broken_pipe(self) -> None:
-        """Go on without a reader; rich would end the process with exit status 1."""
+        """Continues without a reader; rich would end the process with exit status 1."""
         with suppress(SystemExit):
             super().on_broken_pipe()
 
 
 def echo(text: str, style: str | None = None) -> None:
-    """Print lines as they are."""
+    """Prints lines without wrapping or marking them."""
     _Terminal().out(text, style=style, highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
+    """Prints one JSON document and nothing else, in ASCII, which every terminal and pipe accepts."""
     echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
 
 
 def sentence(text: str, style: str = "") -> None:
-    """A paragraph."""
+    """Prints a paragraph."""
     out = _Terminal(highlight=False)
     out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
 
 
 def heading(title: str, about: str) -> None:
-    """A title, and one paragraph that describes what follows."""
+    """Prints a title, and one paragraph that describes what follows."""
     sentence(f"\n{title}", "bold")
     sentence(f"{about}\n", "dim")
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """A table with a line below its header; columns of numbers stand right."""
+    """Prints a table with a line below its header; columns of numbers are aligned right."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
     for at, title in enumerate(titles):
@@ -143,7 +143,7 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
 
 
 def facts(lines: Sequence[tuple[str, str, str]]) -> None:
-    """A table of (what, figure, remark), without a header."""
+    """Prints a table of (what, figure, remark), without a header."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", style="bold", no_wrap=True)
@@ -154,7 +154,7 @@ def facts(lines: Sequence[tuple[str, str, str]]) -> None:
 
 
 def _print_table(made: Table, paragraphs: Iterable[str]) -> None:
-    """Print a table; where the terminal is too narrow for it, a paragraph for each row."""
+    """Prints a table; if the terminal is too narrow for it, a paragraph for each row."""
     out = _Terminal()
     if out.measure(made, options=out.options.update(max_width=_WIDEST)).minimum <= out.width:
         out.print(made)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from context_summarize.cli.common import echo, guarded, plain, told
+from context_summarize.cli.common import echo, guarded, plain, remark
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rendered import counted
@@ -36,9 +36,9 @@ def check_command(name: str) -> None:
     for text in problems or [f"{folder}: no problems"]:
         echo(plain(text))
     if warning:
-        told(f"WARNING: {warning}", "yellow")
+        remark(f"WARNING: {warning}", "yellow")
     if problems:
-        told(f"FAILED: {counted(len(problems), 'problem')}", "red")
+        remark(f"FAILED: {counted(len(problems), 'problem')}", "red")
         click.get_current_context().exit(1)
 
 
@@ -58,7 +58,7 @@ def copy_command(name: str, folder: str) -> None:
 
 
 def _warning(prompts: PromptSet) -> str | None:
-    """Returns what a usable set lacks."""
+    """Returns a warning about a usable set that has no heading for rules; None without one."""
     path, heading = prompts.segment.path, prompts.rules_heading
     if not heading:
         return f"{path}: the header has no rules_heading, so summaries are not searched for quoted instructions"
@@ -68,7 +68,7 @@ def _warning(prompts: PromptSet) -> str | None:
 
 
 def _copied(prompts: PromptSet, target: Path) -> Path:
-    """Copy the files of a set into a new folder; returns the folder.
+    """Copies the files of a set into a new folder; returns the folder.
 
     Raises:
         TemplateError: the target exists or cannot be created.

@@ -1,4 +1,4 @@
-"""`context-summarize replay` and `inspect`: run a recorded session through the module, or say what it holds."""
+"""`context-summarize replay` and `inspect`: run a recorded session through the module, or show its contents."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from context_summarize.cli.common import (
     print_json,
     progressing,
     read_config,
+    remark,
     sentence,
     table,
-    told,
 )
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
@@ -101,22 +101,22 @@ def replay_command(
             result = asyncio.run(_played(recording.rows, config, progress, **asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
-            told(f"The report is in {html}; a browser opens it.", "green")
+            remark(f"The report is in {html}; a browser opens it.", "green")
     if as_json:
         view = {"last_view": result.last_view} if show_view else {}
         print_json({"file": recording.name, **result.as_data(), **view})
     else:
         _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
-        told(result.problem, "red")
+        remark(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else 3)
 
 
 def _opened(session: str) -> Recording:
-    """The recording that the argument names; stderr says what is left out of it."""
+    """Returns the recording that the argument names; prints what is left out of it on stderr."""
     recording = open_recording(session)
     if recording.left_out:
-        told(f"note: left out of {recording.name}: {recording.left_out}", "yellow")
+        remark(f"note: left out of {recording.name}: {recording.left_out}", "yellow")
     return recording
 
 
@@ -128,7 +128,7 @@ async def _played(
     window: int | None,
     max_output: int | None,
 ) -> ReplayResult:
-    """The replay with a provider of this name, which is cleaned up at the end."""
+    """Returns the replay with the provider of this name, and cleans the provider up."""
     from amplifier_core.testing import MockCoordinator
 
     played = partial(replay, rows, config=config, progress=progress("Replaying", len(rows)))
@@ -146,7 +146,7 @@ async def _played(
 
 
 async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
-    """(name, provider) of an installed Amplifier provider module, by its entry point, such as `provider-openai`.
+    """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`.
 
     Raises:
         CommandError: the module is not installed, cannot be loaded, or mounts no provider.
@@ -168,7 +168,7 @@ async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
 
 
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
-    """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
+    """Prints a replay: its recording, the last view if wanted, compactions, totals, checks."""
     through = f"requests of at most {result.budget:,} tokens"
     if result.window is not None:
         through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
@@ -240,7 +240,7 @@ def _print_inspection(name: str, found: Inspection) -> None:
         "tools": "Calls, results, and the tokens of these.",
         "largest": "The messages that take the most tokens.",
     }
-    for title, remark in about.items():
+    for title, text in about.items():
         if rows := getattr(found, title):
-            heading(title.capitalize(), remark)
+            heading(title.capitalize(), text)
             table([*rows[0]], (row.values() for row in rows))

@@ -1,1 +1,1 @@
-"""Pure functions and values: groups, segments, keys, nodes, history, plan, view. Nothing here awaits."""
+"""Pure functions and values: groups, segments, keys, nodes, the log, plan, view. No function awaits."""

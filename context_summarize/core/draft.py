@@ -1,4 +1,4 @@
-"""A plan under construction: each step makes its next view smaller, and a little worse."""
+"""A plan under construction: each step makes its view smaller, and a little worse."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.tokens.measure import measure
 
 FRAME_TOKENS = 70
-"""Estimate of what the frame adds to a summary whose row has not been built yet."""
+"""Estimate of the frame's tokens for a summary that has no row yet."""
 _FREE = 0.9
-"""Merging goes on until a tenth of the share of summaries is free."""
+"""Merging goes on until a tenth of the summaries' share is free."""
 _AIMS = (0.9, 0.6, 0.3, 0.0)
-"""Shares of the room that are aimed at where any rows must be shortened: the next row is to fit as well."""
+"""Shares of the room to aim at, one after the other, when any row may be shortened: the next row should fit too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanInput:
-    """All that a plan is made from. Nothing in it is changed by planning."""
+    """All that a plan is made from. Planning changes nothing in it."""
 
     log: Log
     segments: Segments | None
     """None before the first request whose budget is known."""
     view: View
-    """The view as it is."""
+    """The current view."""
     limits: Limits
     pins: tuple[int, ...] = ()
     """Rendered groups that the user wants verbatim from the next compaction on."""
     size_of: Callable[[Node], int | None]
-    """Tokens of the row that represents a node; None while its text is not known. Asking starts nothing."""
+    """Returns the tokens of the row that represents a node; None while its text is not known. Starts no call."""
 
 
 class Draft:
-    """The next view, before anything is summarised: the view as it stands, with the newest user message of now.
+    """Begins with the current view and the newest user message; its steps turn this into the next view.
 
     Args:
-        known_only: summarise and merge only as far as texts are known.
+        known_only: True to summarise and merge only as far as texts are known.
     """
 
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
@@ -55,9 +55,9 @@ class Draft:
         self._opening = 0 if log.opens_with_user() else measure(opening_row(), log.count)
         self._verbatim = log.from_row(standing.frontier_row)
         self._sizes, self._shortened = self._group_sizes(standing), standing.shortened
-        """Tokens of each of these groups where these rows are shortened."""
+        """Tokens of each group of `_verbatim`, if the rows of `_shortened` are shortened."""
         self.now = self._size(standing)
-        """Tokens of the view as it stands."""
+        """Tokens of the current view."""
         self._pinned_rows = {
             row for group in map(log.rendered_group, given.pins) for row in range(group.start, group.end)
         }
@@ -74,21 +74,21 @@ class Draft:
         )
         self._shorten_first_user()
         self.level = 1
-        """How far it had to go; see `Plan.level`."""
+        """The last step taken; see `Plan.level`."""
         self.has_notes = True
-        """False where the row of notes had to go."""
+        """False if the view has no room for the row of notes."""
 
     def size(self) -> int:
-        """Returns the tokens of the view, system prompt aside."""
+        """Returns the tokens of the view, without the system prompt."""
         size = self._size(self.view)
         return size + self._notes_room(size)
 
     def fits(self) -> bool:
-        """Returns True if the budget holds it."""
+        """Returns True if the view fits the budget."""
         return self.size() <= self._given.limits.view_room
 
     def notes_room(self) -> int:
-        """Returns the tokens that the row of notes may take: at most half of what is freed."""
+        """Returns the tokens that the row of notes may take: at most half of the freed ones."""
         return self._notes_room(self._size(self.view))
 
     def _notes_room(self, size: int) -> int:
@@ -97,7 +97,7 @@ class Draft:
         return max(0, min(self._given.limits.notes_room, (self.now - size) // 2))
 
     def _size(self, view: View) -> int:
-        """Returns the tokens of a view; of a plan's next view without its row of notes."""
+        """Returns the tokens of a view. A plan's view has no row of notes yet."""
         if view.shortened is not self._shortened:
             self._sizes, self._shortened = self._group_sizes(view), view.shortened
         log = self._given.log
@@ -115,7 +115,7 @@ class Draft:
     def _summaries_size(self, view: View) -> int:
         if view.is_bare:
             return measure(no_summary(self._given.log, view.frontier), self._given.log.count)
-        if view.shown:  # a fallback among them is to be made anew, and does not count as known
+        if view.shown:  # by their rows: a fallback counts as not known, because it is to be made anew
             return sum(item.tokens for item in view.shown)
         return self._size_of(view.nodes)
 
@@ -144,7 +144,7 @@ class Draft:
             self.merge()
 
     def summarise_remainder(self, keep_recent: int, focus: str | None = None) -> None:
-        """Summarises what lies between the last closed segment and the newest rows: a segment that ends there."""
+        """Summarises the rows between the last closed segment and the newest rows, as one short segment."""
         limit, segments = self._given.log.summarisable(keep_recent), self._given.segments
         node = segments.remainder(self.view.frontier, limit, focus) if segments else None
         if node is not None:
@@ -156,7 +156,7 @@ class Draft:
         self.view = replace(self.view, nodes=self._merged(self.view.nodes))
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The nodes within their share, as far as merging goes; if nothing is left to be joined, it is exceeded."""
+        """Returns the nodes, merged until they are within their share or no merge is left."""
         limits, segments = self._given.limits, self._given.segments
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
         if segments is None or self._size_of(nodes) <= room:
@@ -180,10 +180,10 @@ class Draft:
         self._shorten_first_user()
 
     def shorten_results(self, keep_recent: int, longest: int | None, goal: int | None = None) -> None:
-        """Shortens tool results above `longest` tokens, those of the newest `keep_recent` rows aside.
+        """Shortens tool results above `longest` tokens, except those among the newest `keep_recent` rows.
 
         Args:
-            goal: if given, the longest come first, until the view takes no more than so many tokens.
+            goal: tokens; if given, only the longest results are cut, as far as the view needs to get down to it.
         """
         log, limits, sizes = self._given.log, self._given.limits, dict[int, int]()
         if longest is None or limits.shorten_above is None:
@@ -198,7 +198,7 @@ class Draft:
         self._shorten({row: length for row, size in sizes.items() if size > length})
 
     def shorten_longest(self) -> None:
-        """Shortens rows, longest first, until it fits: all rows above one length are cut to that length."""
+        """Shortens the longest rows until the view fits: all rows above one length are cut to that length."""
         for aim in _AIMS:
             sizes = self._shortenable()
             fixed = self.size() - sum(sizes.values())
@@ -213,7 +213,7 @@ class Draft:
             self.view = replace(self.view, shortened={**self.view.shortened, **rows})
 
     def _shortenable(self) -> dict[int, int]:
-        """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
+        """Returns the sizes of all rows except the host's system rows: half an instruction is worse than none."""
         log, sizes = self._given.log, dict[int, int]()
         for group in (*pins(log, self.view), *log.from_row(self.view.frontier_row)):
             for entry in log.entries(group):
@@ -224,7 +224,7 @@ class Draft:
         return sizes
 
     def _shorten_first_user(self) -> None:
-        """A long first user message, once it is pinned, is head and tail of a tenth of the budget."""
+        """Shortens a long first user message to a tenth of the base, once it is pinned."""
         log, view = self._given.log, self.view
         if not view.frontier or not log.users or log.users[0] in view.pinned:
             return
@@ -235,7 +235,7 @@ class Draft:
 
 
 def _water_level(sizes: Iterable[int], room: int) -> int:
-    """Returns the largest length at which the sum of min(size, length) is within the room."""
+    """Returns the largest length for which the sum of min(size, length) is within the room."""
     smallest_first = sorted(sizes)
     for at, size in enumerate(smallest_first):
         left = len(smallest_first) - at

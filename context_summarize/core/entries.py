@@ -25,14 +25,14 @@ class Entry(NamedTuple):
 
 
 def group_entries(rows: Sequence[Row], group: Group, tokens: Callable[[int], int], count: Count) -> tuple[Entry, ...]:
-    """Returns the call, all its results right after it, then what stood between.
+    """Returns the call, all its results right after it, then the rows that came between.
 
-    What stands between in an open group (nothing has followed its calls yet) is held back until the group closes: the
-    results still to come would push it down, and the earlier view would be no prefix of the later one.
+    Rows between the results of an open group are left out until the group closes. Otherwise later results would move
+    these rows down, and the earlier view would be no prefix of the later one.
 
     Args:
         rows: the whole history.
-        tokens: the size of each of its rows.
+        tokens: returns the size of a row.
     """
     answered = answered_calls(group) if group.answers else {}
     answers = {index: [call.id for call in calls] for index, calls in answered.items()}
@@ -47,15 +47,15 @@ def group_entries(rows: Sequence[Row], group: Group, tokens: Callable[[int], int
 
 
 def short_length(longest: int) -> int:
-    """Returns the tokens that a result keeps which is longer than `longest`."""
+    """Returns the tokens that remain of a result longer than `longest`."""
     return max(HARD_FLOOR, longest // 4)
 
 
 def shortened_row(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> tuple[JsonRow, int]:
     """Returns a copy of a view row of `size` tokens, cut to about `keep`, and its tokens.
 
-    The copy is head and tail with a note of what is gone, which `hint` ends. What cannot be cut to that size by halves
-    (many short texts, arguments of many fields) is cut to a note alone.
+    The copy is head and tail with a note of what is left out, which ends with `hint`. A row that cannot be cut so far
+    (many short texts, arguments of many fields) becomes a note alone.
     """
     if size <= keep:
         return row, size

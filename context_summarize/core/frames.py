@@ -1,4 +1,4 @@
-"""The row that represents a summary, and what it tells the model of reading the originals back."""
+"""The rows that represent summaries and notes, with hints how the model reads the originals back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTINUES = "(This conversation began earlier; what is not shown whole is summar
 
 
 def show_node(log: Log, node: Node, summary: Summary, frame: Frame, text: str | None = None) -> ShownNode:
-    """Returns the row that represents a node, and its size; `text` is what it shows of the summary, None = all."""
+    """Returns the row that represents a node, and its size; `text` is the shown part of the summary, None = all."""
     first, last = log.message_range(node.first_group, node.end_group)
     text = summary.text if text is None else text
     content = frame(
@@ -30,7 +30,7 @@ def show_node(log: Log, node: Node, summary: Summary, frame: Frame, text: str | 
 
 
 def no_summary(log: Log, frontier: int) -> JsonRow:
-    """Returns what is left of all summaries before a rendered group where even they do not fit."""
+    """Returns the row that replaces all summaries before a rendered group if they do not fit."""
     _, last = log.message_range(0, frontier)
     return _row(f"[messages 1–{last} of the conversation: no room for a summary]", log.summary_role, messages=[1, last])
 
@@ -62,14 +62,14 @@ def show_notes(log: Log, text: str, frontier: int) -> ShownNotes:
 
 
 def opening_row() -> JsonRow:
-    """Returns what opens a view where the history opens with an assistant row, which some providers refuse."""
+    """Returns the first row of a view whose history begins with an assistant row, which some providers refuse."""
     return _row(CONTINUES, "user")
 
 
 NAME = "recall"
-"""The name of the tool. What it returned is not searched again."""
+"""The name of the tool. Its results are not searched again."""
 
 
 def row_hint(number: int | None) -> str:
-    """Returns what a shortened row says about asking for the whole; "" for a row without a number."""
+    """Returns the hint in a shortened row how to read the whole; "" for a row without a number."""
     return "" if number is None else f'; whole: {NAME}(messages="{number}")'

@@ -1,4 +1,4 @@
-"""Groups, the smallest runs of rows that may not be cut; and their rows as the summariser is shown them."""
+"""Groups, the smallest runs of rows that are never split, and their rows as the summariser reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from context_summarize.transcript.rendered import RenderedRow
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The smallest run of history rows that may not be cut: [start, end)."""
+    """A run of history rows that is never split: [start, end)."""
 
     start: int
     end: int
@@ -27,11 +27,11 @@ class Group:
     user: bool
     """True for the single row of a user message."""
     answers: tuple[tuple[int, Call], ...] = ()
-    """(row, call) of each result that answers a call of the group, in order; results not named here are orphans."""
+    """(row, call) for each result that answers a call of the group, in order; other results are orphans."""
     open: bool = False
-    """True while calls of it may still be answered."""
+    """True while its calls may still get results."""
     missing: tuple[Call, ...] = ()
-    """Abandoned calls: passed over by a later user or assistant row before a result came."""
+    """Abandoned calls: a user or assistant row came before their result."""
 
 
 class Grouper:
@@ -40,7 +40,7 @@ class Grouper:
     def __init__(self) -> None:
         self._open: list[tuple[int, Row]] = []
         self._calls: dict[str, list[Call]] = {}
-        """Those without a result by their ids: there may be thousands."""
+        """The calls without a result, by id: there may be thousands."""
         self._answers: list[tuple[int, Call]] = []
 
     def feed(self, index: int, row: Row) -> list[Group]:
@@ -56,21 +56,22 @@ class Grouper:
                         del self._calls[call_id]
             return [] if self._calls else [self._close(index + 1)]
         if row.rendered and row.role in ("user", "assistant"):
-            return [*self.pass_over(), *self._start(index, row)]
+            return [*self.abandon(), *self._start(index, row)]
         self._open.append((index, row))
         return []
 
     def open_groups(self) -> list[Group]:
-        """Returns the open run as it stands, without closing it: its calls may still be answered."""
+        """Returns the open run as a group, without closing it: its calls may still get results."""
         if not self._open:
             return []
         return [Group(self._open[0][0], self._open[-1][0] + 1, True, False, tuple(self._answers), open=True)]
 
-    def pass_over(self) -> list[Group]:
-        """Closes the open run as abandoned: calls without a result stay without one."""
+    def abandon(self) -> list[Group]:
+        """Closes the open run: its calls without a result are abandoned."""
         if not self._open:
             return []
-        rows, last = self._open, self._answers[-1][0] if self._answers else self._open[0][0]
+        rows = self._open
+        last = self._answers[-1][0] if self._answers else rows[0][0]
         closed = self._close(last + 1)
         return [closed, *(_single(index, row) for index, row in rows if index > last)]
 
@@ -102,9 +103,9 @@ def _single(index: int, row: Row) -> Group:
 
 
 LARGE_SEGMENTS = 10
-"""A row that is longer than so many segments is cut to that length."""
+"""A row longer than so many segments is cut to that length."""
 _MARGIN = 64_000
-"""Characters next to what a cut keeps that are searched too: what is half a secret after the cut is known for one."""
+"""Characters that are searched for secrets beyond a cut's ends, so that a secret at the cut is searched whole."""
 
 
 def render_group(
@@ -132,7 +133,7 @@ def render_group(
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
         found: list[str] = []
-        search = partial(_watched, redact, found) if redact and row.clean_to < searched else None
+        search = partial(_redacted, redact, found) if redact and row.clean_to < searched else None
         text = _text(parts, segment_tokens, search)
         own = _own_text(row, first_user, text, search) if row.role == "user" else None
         if search is not None and not found:
@@ -144,8 +145,8 @@ def render_group(
     return out
 
 
-def _watched(redact: Redact, found: list[str], text: str) -> str:
-    """Returns the text without secrets; where it has some, that is noted in `found`."""
+def _redacted(redact: Redact, found: list[str], text: str) -> str:
+    """Returns the text without secrets; if it has some, adds the result to `found`."""
     clean = redact(text)
     if clean != text:
         found.append(clean)
@@ -153,26 +154,26 @@ def _watched(redact: Redact, found: list[str], text: str) -> str:
 
 
 def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
-    """See `RenderedRow.own`; of a row that was cut, all that is left of it."""
+    """Returns `RenderedRow.own`; for a row that was cut, its whole remaining text."""
     if not is_of_user(row.raw, first_user):
         return ""
     said = own_texts(row)
-    return (
-        text if said is None else _joined("\n\n", [redact(part) if redact else part for part in said if part], redact)
-    )
+    if said is None:
+        return text
+    return _joined("\n\n", [redact(part) if redact else part for part in said if part], redact)
 
 
 def _header_name(name: object, redact: Redact | None) -> str | None:
-    """Returns a tool's name as a header shows it: on one line, whatever ends it has."""
+    """Returns a tool's name as a header shows it: on one line, without secrets."""
     if not isinstance(name, str):
         return None
     return " ".join((redact(name) if redact else name).split()) or None
 
 
 def cut_length(rendered: Sequence[RenderedRow]) -> int:
-    """Length for cutting: the UTF-8 byte length of the rendered text; four bytes make one token."""
-    # Header line, line break and blank line: the number's width is left out, so that a group has one length
-    # wherever it stands.
+    """Returns the length that cuts use: UTF-8 bytes of the rendered text, four of which make one token."""
+    # Each row adds a header line, a line break and a blank line. The width of the row's number does not count, so that
+    # a group has the same length at every place.
     return sum(
         len(row.text.encode("utf-8", "surrogatepass"))
         + len(row.role)
@@ -183,7 +184,7 @@ def cut_length(rendered: Sequence[RenderedRow]) -> int:
 
 
 def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
-    """Returns the part of one group in the running hash of the rendered rows, uncut."""
+    """Returns the hash of one group's rendered rows, uncut; the running hash is made of these."""
     digest = hashlib.sha256()
     for row in rendered:
         for part in (row.role, row.name or "", row.text):
@@ -194,7 +195,7 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
 
 
 def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
-    """Returns the text of a row from its parts, as (is a tool result, text)."""
+    """Returns the text of a row from its parts, which are (is a tool result, text)."""
     if segment_tokens is None:
         return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
     longest = segment_tokens * 4 * LARGE_SEGMENTS
@@ -204,19 +205,19 @@ def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact:
 
 
 def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
-    """Returns the text without secrets, and then cut in its middle: half a secret is no longer known for one."""
+    """Returns the text without secrets, then cut in its middle. After a cut, half a secret would not be recognised."""
     if redact is None:
         return cut_middle(text, limit_bytes)
     least = limit_bytes * 2 // 3 + _MARGIN
     size = least + _MARGIN
     if len(text) > 2 * size:
         ends = redact(text[:size]), redact(text[-size:])
-        if min(map(len, ends)) >= least:  # a mark may be much shorter than what it stands for
+        if min(map(len, ends)) >= least:  # a mark may be much shorter than the secret that it replaces
             return cut_middle("".join(ends), limit_bytes, len(text))
     return cut_middle(redact(text), limit_bytes)
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
-    """Returns the texts of one row as one; a secret that is split over two of them shows only then."""
+    """Returns the texts of one row as one. A secret that is split over two of them is found only now."""
     text = sign.join(texts)
     return redact(text) if redact and len(texts) > 1 else text

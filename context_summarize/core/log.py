@@ -1,4 +1,4 @@
-"""The log: every row of a conversation in order, and what follows from the rows alone. It only grows."""
+"""The log: every row of a conversation in order, and all that is computed from the rows alone. It only grows."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _HASH_BYTES = 32
 
 
 class Log:
-    """Rows as they came, and what follows from them alone.
+    """The rows as they came, their groups, sizes and hashes.
 
-    Groups are numbered twice: by position among all closed groups, and, where "rendered group" is said, among those
-    that the summariser is shown. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
+    Groups have two numbers: their position among all closed groups, and, for a "rendered group", that among the groups
+    which the summariser reads. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
 
-    Sizes, entries and hashes are computed when they are first asked for, and kept. A thread may ask for them ahead:
-    whoever computes the same one meanwhile gets the same value.
+    Sizes, entries and hashes are computed at the first call and kept. A thread may compute them ahead; if another
+    thread computes the same one meanwhile, it gets the same value.
 
     Args:
-        count: tokens of a text.
-        redact: takes secrets out of what is rendered; None = leaves them in.
-        recall: summaries and shortened rows say how the model asks for the originals.
-        summary_role: of the rows that represent what is summarised.
+        count: returns the tokens of a text.
+        redact: removes secrets from rendered text; None = leaves them in.
+        recall: True if summaries and shortened rows say how the model reads the originals.
+        summary_role: role of the rows that represent the summarised part.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Log:
         self.tokens = array("q")
         """Tokens per row; -1 while not counted."""
         self._numbers = array("q")
-        """Rendered rows up to and with each row."""
+        """For each row, how many rows are rendered up to it."""
         self.groups: list[Group] = []
         self.open_groups: list[Group] = []
         """The run of open calls at the end, as one group, or nothing."""
@@ -59,22 +59,25 @@ class Log:
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.pins: array[int] = array("q")
-        """Position in `groups` of each group that stays verbatim beside its summary; of equal system rows the first."""
+        """Position in `groups` of each group that stays verbatim although it is summarised; of equal system rows only
+        the first."""
         self.shortened: dict[tuple[int, int], Entry] = {}
-        """Rows as views show them shortened, by row and tokens kept of it."""
+        """Shortened rows of views, by row and kept tokens."""
         self.node_rows: dict[Place, ShownNode] = {}
         """Rows of nodes by their places: segments of equal text share a key, but not a row."""
         self._entries: dict[int, tuple[Entry, ...]] = {}
-        """Of closed groups, by the row at which the group starts."""
+        """The entries of closed groups, by the row at which the group starts."""
         self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
-        """Of the open group that was shown last: each row makes another one."""
+        """The last open group, and its entries. Each new row makes another open group."""
         self._system_texts: set[str] = set()
-        self._rendered_total = 0
+        self.closed_rows = 0
+        """How many rendered rows the closed groups have."""
         self._grouper = Grouper()
         self._hashes = bytearray()
-        """The hashes of the rendered groups, one after the other; they name records, because hosts save these rows."""
+        """The hashes of the rendered groups, one after the other. Records are named by them, because hosts save these
+        rows."""
         self._hashed = 0
-        """How many of them are computed; the others are zeros."""
+        """How many of these hashes are computed; the others are zeros."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -109,8 +112,8 @@ class Log:
         if not all(repeated):
             self.pins.append(position)
         if group.rendered:
-            self.rendered_rows.append(self._rendered_total)
-            self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
+            self.rendered_rows.append(self.closed_rows)
+            self.closed_rows += sum(self.rows[i].rendered for i in range(group.start, group.end))
             self._hashes += bytes(_HASH_BYTES)
             self.rendered.append(position)
             if group.user:
@@ -122,7 +125,7 @@ class Log:
 
     @property
     def rows_of_newest_group(self) -> int:
-        """How many rows its newest group has."""
+        """How many rows the newest group has."""
         groups = self.open_groups or self.groups[-1:]
         return len(self) - groups[0].start if groups else 0
 
@@ -147,7 +150,8 @@ class Log:
     def row_after(self, ordinal: int, keep_from: int) -> int:
         """Returns the row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
 
-        Rows that are not rendered and follow the last summarised one are dropped with it, as far as `keep_from` allows.
+        Rows right after the summarised ones that are not rendered are left out too, unless they are at `keep_from` or
+        later.
         """
         if ordinal == 0:
             return 0
@@ -159,18 +163,14 @@ class Log:
         bound = len(self.rows) - keep_recent
         return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
-    def closed_rows(self) -> int:
-        """Returns how many rendered rows closed groups have."""
-        return self._rendered_total
-
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""
-        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self._rendered_total
+        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self.closed_rows
         return self.rendered_rows[first_group] + 1, last
 
     def group_of_message(self, number: int) -> int | None:
-        """Returns the rendered group that holds this message; None outside of closed groups."""
-        if not 1 <= number <= self._rendered_total:
+        """Returns the rendered group that contains this message; None outside of closed groups."""
+        if not 1 <= number <= self.closed_rows:
             return None
         return bisect_right(self.rendered_rows, number - 1) - 1
 
@@ -179,10 +179,10 @@ class Log:
         return self._numbers[row] if self.rows[row].rendered else None
 
     def characters_from(self, row: int, *, uncounted: bool = False) -> int:
-        """Returns about how many characters rows have from this one on, as far as it matters whether they are many.
+        """Returns about how many characters the rows from this one on have. It stops counting above `LONG`.
 
         Args:
-            uncounted: of those rows alone whose tokens are not known.
+            uncounted: True to count only rows whose tokens are not known.
         """
         raws = (self.rows[at].raw for at in range(row, len(self.rows)) if not uncounted or self.tokens[at] < 0)
         total = 0
@@ -204,7 +204,7 @@ class Log:
             if found is None:
                 found = self._entries[group.start] = self._made_entries(group)
             return found
-        found_open = self._open_entries  # a thread may be at an earlier one
+        found_open = self._open_entries  # a thread may replace it meanwhile
         if found_open is None or found_open[0] is not group:
             found_open = self._open_entries = (group, self._made_entries(group))
         return found_open[1]
@@ -213,20 +213,20 @@ class Log:
         return group_entries(self.rows, group, self.count_row, self.count)
 
     def take_in(self, index: int, closed: Sequence[Group]) -> None:
-        """Counts a row, and makes the entries of the groups that it has closed."""
+        """Counts the tokens of a row, and makes the entries of the groups that it has closed."""
         self.count_row(index)
         for group in closed:
             self.entries(group)
 
     def make_entries_from(self, row: int) -> None:
-        """Counts all rows from this one on, and makes the entries of their groups."""
+        """Counts the tokens of all rows from this one on, and makes the entries of their groups."""
         for index in range(row, len(self.rows)):
             self.count_row(index)
         for group in self.from_row(row):
             self.entries(group)
 
-    def forget_what_is_not_in(self, view: View) -> None:
-        """Lets go of the entries of rows before the verbatim part, and of those shortened as this view does not."""
+    def keep_entries_of(self, view: View) -> None:
+        """Drops the entries of rows before the verbatim part, and shortened entries that this view does not show."""
         entries, shortened = self._entries.copy(), self.shortened.copy()  # a thread may be adding to them
         self._entries = {start: found for start, found in entries.items() if start >= view.frontier_row}
         self.shortened = {at: found for at, found in shortened.items() if view.shortened.get(at[0]) == at[1]}
@@ -245,13 +245,10 @@ class Log:
             self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
         self._hashed = max(self._hashed, end)
 
-    def _hash_of(self, ordinal: int) -> bytes:
-        self.hash_groups(ordinal + 1)
-        return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
-
     def hash_of(self, ordinal: int) -> str:
         """Returns the hash of one rendered group."""
-        return self._hash_of(ordinal).hex()
+        self.hash_groups(ordinal + 1)
+        return self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES].hex()
 
     def hash_of_row(self, row: int) -> str:
         """Returns the hash of one rendered row, whose group may still be open."""
@@ -269,8 +266,9 @@ class Log:
 
     def running_hashes(self, seed: str, until: int) -> list[str]:
         """Returns the running hash after each of the rendered groups [0, until)."""
+        self.hash_groups(until)
         running, found = hashlib.sha256(seed.encode()), []
-        for ordinal in range(until):
-            running.update(self._hash_of(ordinal))
+        for start in range(0, until * _HASH_BYTES, _HASH_BYTES):
+            running.update(self._hashes[start : start + _HASH_BYTES])
             found.append(running.copy().hexdigest())
         return found

@@ -15,7 +15,7 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The address of one summary: what it stands for, not its text."""
+    """The address of one summary: the groups that it represents, not its text."""
 
     key: str
     level: int
@@ -23,7 +23,7 @@ class Node:
     end_group: int
     summary_tokens: int
     segment_tokens: int = 0
-    """At level 0 the segment length in force, which decides how long tool results were cut; else 0."""
+    """At level 0 the length of segments, which decides how tool results were cut; else 0."""
     children: tuple[Node, ...] = ()
     """Empty at level 0."""
     focus: str | None = None
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The text of a node, with what is known of how it was made."""
+    """The text of a node, and how it was made."""
 
     key: str
     level: int
@@ -46,7 +46,7 @@ class Summary:
     """Size of the text in tokens."""
     source_tokens: int
     fallback: bool = False
-    """Made by code because no model summary could be had; never stored."""
+    """True if code wrote it because no model did; never stored."""
     provider: str | None = None
     model: str | None = None
     usage: dict[str, int] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def _hashed(*parts: str) -> str:
 def segment_key(
     rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
 ) -> str:
-    """Returns the key of a level-0 summary: nothing but what its text may depend on."""
+    """Returns the key of a level-0 summary: a hash of all that its text may depend on, and of nothing else."""
     extra = () if focus is None else (focus,)
     return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
 
@@ -78,23 +78,23 @@ MOST_GROWTH = 10
 
 
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
-    """Returns the address of the summary that stands for these neighbours."""
+    """Returns the address of the summary that represents these neighbours."""
     level = max(child.level for child in children) + 1
-    # A merge halves what it joins, or it would make no room.
+    # A merge is half as long as its children together: otherwise it would make no room.
     tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
     key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     return Node(key, level, children[0].first_group, children[-1].end_group, tokens, 0, tuple(children))
 
 
 def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Yields the nodes and all that stand below them, each before its children."""
+    """Yields the nodes and all nodes below them, each before its children."""
     for node in nodes:
         yield node
         yield from with_children(node.children)
 
 
 def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> Iterator[Node]:
-    """Yields the nodes, and those below them, whose texts are not known: each after those that it is joined from."""
+    """Yields the nodes, and those below them, whose texts are not known; each after its children."""
     for node in nodes:
         if known(node) is None:
             yield from to_make(node.children, known)
@@ -102,14 +102,15 @@ def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> I
 
 
 def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
-    """The oldest `fan_in` neighbours of the lowest level that has as many, else all of the lowest; empty without two.
+    """Returns the nodes to merge next: the oldest `fan_in` neighbours of the lowest level that has so many.
 
-    A merge of fewer grows: it is made anew of what it was joined from, and of the nodes after it. What is joined again
-    and again loses something every time, so that only whole ones are joined further, and the lowest level goes first.
+    If no level has so many, they are all nodes of the lowest level that has at least two; else none. A merge of fewer
+    than `fan_in` grows: it is made anew from its children and the nodes after it. Each merge of a merge loses some
+    content, so only full ones are merged further, and the lowest level comes first.
     """
     runs, at = list[list[Node]](), len(nodes)
     for level, newest_first in groupby(reversed(nodes), key=lambda node: node.level):
-        run = [*newest_first][::-1]
+        run = list(newest_first)[::-1]
         at -= len(run)
         older = nodes[at - 1] if at else None
         if older is not None and older.level == level + 1 and len(older.children) < fan_in:

@@ -1,4 +1,4 @@
-"""The notes of one history: its summarised groups are read once, in their order, and the row is written from that."""
+"""The notes of one log: reads each summarised group once, in order, and writes the row of notes from these readings."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ logger = logging.getLogger(__name__)
 _MOST_RESULTS = 1_000_000
 """Characters of the newest rows whose results are read at one compaction, some 250,000 tokens."""
 _LONG_ROW = 125_000
-"""Tokens; rows are cut as in a segment of this length: only the ends of long ones are read."""
-_MOST_TOLD = 500
-"""Values that are remembered after the summary that told them has gone."""
+"""Tokens of a segment. Rows are cut as in a segment of this length: only the ends of long ones are read."""
+_MOST_LOST = 500
+"""Values that are remembered after the summary that contained them has gone."""
 _FRAME_TOKENS = 50
-"""Estimate of what the row holds beside its lines."""
+"""Estimate of the tokens of the row's frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Names in calls, and names and figures in the user's words, of some rows: how many a view still holds."""
+    """Counts the exact values of some rows that a view still shows: names in calls, names and figures of the user."""
 
     kept: int = 0
     lost: int = 0
     examples: tuple[str, ...] = ()
-    """Of those that are lost, up to three, the newest first."""
+    """Up to three of the lost ones, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The notes of a view, and what follows from them."""
+    """The notes of a view, and the values that the view takes from them."""
 
     text: str
-    """The lines; "" where there is nothing to quote."""
+    """The lines; "" if there is nothing to quote."""
     places: tuple[NotedPlace, ...]
-    """Of all sentences that summaries have quoted as rules."""
-    told: tuple[str, ...]
-    """Names and figures that earlier summaries told and those of the view do not, the newest last."""
+    """As in `View`."""
+    lost_values: tuple[str, ...]
+    """As in `View`."""
     shown: tuple[str, ...]
-    """Of each summary of the view: what it says beside rules that the notes quote, or that the user never said."""
+    """For each summary of the view the part that is shown; see `ShownNode.text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +69,23 @@ class _Rule:
     """Number of the line, from 0."""
     text: str
     sentences: Sequence[tuple[NotedPlace, str]]
-    """Those of the user that it quotes."""
+    """The sentences of the user that it quotes."""
     is_foreign: bool
-    """True where the user's messages that the summary stands for say nothing like it."""
+    """True if the user's messages that the summary represents say nothing like it."""
 
 
 class NotesLog:
-    """Reads rows after redaction; what it has read stays with it while the history grows. Threads take turns.
+    """Reads rows after redaction, and keeps the readings while the log grows. Threads take turns.
 
     Args:
-        readings: of no row yet.
-        heading: under which the prompt set asks a summary to quote rules; "" = it asks for none.
+        readings: empty readings.
+        heading: the prompt set asks a summary to quote rules under it; "" = the set asks for no rules.
     """
 
     def __init__(self, log: Log, readings: Readings, heading: str) -> None:
         self._log, self._readings, self._heading = log, readings, heading
         self._lock = threading.Lock()
-        """A request that is cancelled leaves its thread behind."""
+        """The thread of a cancelled request goes on, beside that of the next one."""
         self._next_group = 0
         self._has_failed = False
 
@@ -93,9 +93,9 @@ class NotesLog:
         """Writes the notes of a view, in at most `room` tokens.
 
         Args:
-            view: with its summaries, and with the places and the values of the view before it.
-            earlier: summaries that are joined or dropped by this view.
-            jobs: what the host says is under way.
+            view: has its summaries, and the places and lost values of the view before it.
+            earlier: summaries that this view merges or drops.
+            jobs: the host's running jobs.
         """
         readings = self._read(view.frontier)
         shown = [(item.node, item.summary) for item in view.shown]
@@ -104,14 +104,15 @@ class NotesLog:
         texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
         held = self._held(view, texts)
         before = values_in("\n".join(one.text for _, one in earlier))
-        told = [one for one in dict.fromkeys([*view.told, *map(spelled, before)]) if one not in held.values]
+        earlier_values = dict.fromkeys([*view.lost_values, *map(spelled, before)])
+        lost = [value for value in earlier_values if value not in held.values]
         operations = [self._log.redact(job) if self._log.redact else job for job in jobs]
-        given = replace(held, rules=places, told=told, operations=operations)
+        given = replace(held, rules=places, lost_values=lost, operations=operations)
         text = write(readings, given, room - _FRAME_TOKENS, self._log.count)
         return Written(
             text=text,
             places=tuple(sorted(places)),
-            told=tuple(told[-_MOST_TOLD:]),
+            lost_values=tuple(lost[-_MOST_LOST:]),
             shown=tuple(_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)),
         )
 
@@ -127,7 +128,7 @@ class NotesLog:
         )
 
     def kept(self, first_group: int, end_group: int, rows: Iterable[JsonRow]) -> Kept:
-        """Returns what these rows of a view hold of what the rendered groups [first_group, end_group) named."""
+        """Counts which values of the rendered groups [first_group, end_group) these rows of a view show."""
         if end_group <= first_group:
             return Kept()
         first, _ = self._log.message_range(first_group, end_group)
@@ -137,10 +138,8 @@ class NotesLog:
         lost = [value for value in wanted if value not in shown]
         return Kept(len(wanted) - len(lost), len(lost), tuple(lost[:-4:-1]))
 
-    # --- reading ------------------------------------------------------------------------------------------------------
-
     def _read(self, frontier: int) -> Readings:
-        """Reads the rendered groups before the frontier; of rows that come at once, no results that lie far back."""
+        """Reads the rendered groups before the frontier. If many come at once, it skips the older results."""
         with self._lock:
             near, left = frontier, _MOST_RESULTS
             while near > self._next_group and left > 0:
@@ -157,24 +156,27 @@ class NotesLog:
         number = self._log.message_range(ordinal, ordinal + 1)[0]
         try:
             self._readings.read(self._rows(ordinal, number, has_results=has_results))
-        except Exception as error:  # noqa: BLE001 - of any text; a request needs no notes
+        except Exception as error:  # noqa: BLE001 - notes quote any text, and a request can do without them
             self._readings = self._readings.until(number - 1)
             if not self._has_failed:
                 self._has_failed = True
-                told = traceback_of(error)
-                told = self._log.redact(told) if self._log.redact else told
-                logger.error("the notes pass over message %d, which cannot be read: %s", number, told)
+                trace = traceback_of(error)
+                trace = self._log.redact(trace) if self._log.redact else trace
+                logger.error("the notes leave out message %d, which cannot be read: %s", number, trace)
 
     def _rows(self, ordinal: int, number: int, *, has_results: bool) -> list[RenderedRow]:
         group = self._log.rendered_group(ordinal)
         if not has_results:
-            group = replace(group, end=group.start + 1, answers=(), missing=())  # the calls, or a row of its own
+            group = replace(
+                group, end=group.start + 1, answers=(), missing=()
+            )  # the row of the calls, or the single row
         return self._log.render(group, number=number, segment_tokens=_LONG_ROW, redacted=True)
 
     def _rules(self, node: Node, summary: Summary, readings: Readings) -> list[_Rule]:
-        """Returns the lines that a summary quotes as rules, looked up in the user's messages that it stands for."""
-        has_rules = self._heading and not summary.fallback
-        lines = [*quoted_lines(summary.text, self._heading)] if has_rules else []
+        """Returns the lines that a summary quotes as rules, looked up in the user's messages that it represents."""
+        if not self._heading or summary.fallback:
+            return []
+        lines = list(quoted_lines(summary.text, self._heading))
         if not lines:
             return []
         first, last = self._log.message_range(node.first_group, node.end_group)
@@ -191,7 +193,7 @@ class NotesLog:
 
 
 def _text_of(rows: Iterable[JsonRow]) -> str:
-    """Returns all that these rows say."""
+    """Returns the text of these rows."""
     return "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
 
 
@@ -201,7 +203,7 @@ def _without(rules: Sequence[_Rule], text: str) -> str:
 
 
 def _shown(summary: str, rules: Sequence[_Rule], notes: str) -> str:
-    """Returns a summary without the rules that the notes quote; those that the user never said are counted."""
+    """Returns a summary without the rules that the notes quote, and a count in place of those the user never said."""
     quoted = [rule for rule in rules if rule.sentences and all(text in notes for _, text in rule.sentences)]
     gone = {rule.at: rule.text for rule in quoted}
     foreign = {rule.at: rule.text for rule in rules if rule.is_foreign}

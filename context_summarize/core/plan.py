@@ -1,7 +1,7 @@
-"""Budget and usage → which nodes to show, which rows to shorten, where the verbatim part begins. Pure.
+"""Plans a compaction: which nodes to show, which rows to shorten, where the verbatim part begins. Pure.
 
-A plan is made from what is known: sizes of summaries that exist, estimates for the rest. Whoever carries it out gets
-the missing texts and plans again with their sizes, until nothing is missing; then the plan is exact.
+A plan uses the sizes of known summaries, and estimates for the others. The caller gets the missing texts and plans
+again with their sizes. Once no text is missing, the plan is exact.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ class CompactionRequest:
     focus: str | None = None
     """The subject that the newest summarised part should keep above all; with reason `manual` only."""
     known_only: bool = False
-    """Only of texts that are known, as far as they go."""
+    """True to summarise only as far as texts are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compaction before it is made: the next view, and what it frees."""
+    """A compaction before it is made: the next view and its sizes."""
 
     reason: Reason
     view: View
-    """The next view: its nodes without their rows, and without the row of notes."""
+    """The next view, without the rows of its nodes and the row of notes."""
     notes_room: int
-    """Tokens that the row of notes may take; 0 where it had to go."""
+    """Tokens that the row of notes may take; 0 if the view has no room for it."""
     tokens_before: int
     tokens_after: int
     """Sizes without the system prompt; the second is exact once `missing` is empty."""
     missing: tuple[Node, ...]
-    """Nodes to be shown whose text is not known."""
+    """The nodes of the view whose text is not known."""
     segments: int
     """Segments that are summarised."""
     merged: int
     level: int
-    """Reduction level, how far it had to go: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any
-    row, 5 one line for all summaries."""
+    """The last step that it takes: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any row, 5 one
+    line for all summaries."""
     fits: bool
     reached: bool
-    """True when the size that the compaction aims at is reached."""
+    """True if the view is as small as the compaction aims at."""
 
     @property
     def freed(self) -> int:
-        """Tokens that it saves."""
+        """Tokens that the compaction saves."""
         return self.tokens_before - self.tokens_after
 
 
 def plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """Returns the plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
+    """Returns the plan of a compaction now: it shortens, summarises and merges, then takes further steps to fit."""
     draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
@@ -78,22 +78,15 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
 def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
-    goal = _prefetched_goal(draft, limits)
+    # The goal has the plan summarise as much as it would at the threshold, not at the size of now.
+    goal = limits.target_room + draft.now - limits.threshold_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)
     return _finished(given, draft, "threshold", goal)
 
 
-def _prefetched_goal(draft: Draft, limits: Limits) -> int:
-    """Returns the tokens left by a compaction that summarises as much as one at the very threshold would.
-
-    That is more than now while usage is below the threshold, and less once it is above.
-    """
-    return limits.target_room + draft.now - limits.threshold_room
-
-
 def _make_fit(draft: Draft, limits: Limits) -> None:
-    """One step after another until the view fits: leave out the notes, then go down level by level."""
+    """Takes one step after another until the view fits: leaves out the notes, then goes from level to level."""
     if not draft.fits():
         draft.has_notes = False
     keep = limits.keep_recent
@@ -106,7 +99,7 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
         if keep == 0 or draft.fits():
             break
         keep //= 2
-        draft.view = whole  # one remainder, as long as it has to be
+        draft.view = whole  # the next round makes one longer remainder instead
         draft.level = 3
     if not draft.fits():
         draft.level = 4
@@ -117,9 +110,9 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
 
 
 def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan:
-    view, standing, after = draft.view, given.view, draft.size()
+    view, after = draft.view, draft.size()
     pinned = {row for group in pins(given.log, view) for row in range(group.start, group.end)}
-    old = {node.place for node in with_children(standing.nodes)}
+    old = {node.place for node in with_children(given.view.nodes)}
     still_shown = {row: keep for row, keep in view.shortened.items() if row >= view.frontier_row or row in pinned}
     return Plan(
         reason=reason,

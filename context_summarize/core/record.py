@@ -1,4 +1,4 @@
-"""The record of a view, as JSON data. It numbers rows as hosts save them, so that it holds in what they restore."""
+"""The record of a view, as JSON data. It numbers the rows that hosts save, so that it fits the history they restore."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from context_summarize.core.view import ShownNotes, View
 from context_summarize.messages.rows import JsonRow
 
 _MOST_LEVELS = 64
-"""Of a recorded tree; each level joins nodes of the level below it."""
+"""Levels of a recorded tree; each level joins nodes of the level below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A view that a session goes on with: the view, and the segment sizes in force."""
+    """A view to resume from, and its segment sizes."""
 
     view: View
-    """Read from a record, it lacks what is made of texts: the rows of its nodes and that of its notes."""
+    """Read from a record, it lacks the rows that are made of texts: those of its nodes and that of its notes."""
     sizes: tuple[int, int]
     cut: Mapping[int, str] = field(default_factory=dict)
     """The shown text of each summary that is not shown whole, by the place of its node."""
 
 
 def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:
-    """Returns the record of a view. It knows rows by number, counted over those that hosts save."""
+    """Returns the record of a view. It refers to rows by number; only rows that hosts save are counted."""
     return {
         "nodes": [_node_data(node) for node in view.nodes],
         "is_bare": view.is_bare,
@@ -38,7 +38,7 @@ def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:
         "rows": sum(row.rendered for row in log.rows[: view.rows_at_compaction]),
         "notes": view.notes.text if view.notes else "",
         "places": [list(place) for place in view.places],
-        "told": list(view.told),
+        "told": list(view.lost_values),
         "cut": [[at, item.text] for at, item in enumerate(view.shown) if item.text != item.summary.text],
         "compactions": view.compactions,
         "sizes": list(sizes),
@@ -46,9 +46,9 @@ def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:
 
 
 def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
-    """Returns what was recorded, in this log; None for a record of another one, or for data of another form.
+    """Returns the recorded view for this log; None for a record of another log, or for data of another form.
 
-    A view of a history that went on further is taken up only if it leaves `keep_recent` rows of this one verbatim.
+    A view of a longer history is accepted only if it leaves `keep_recent` rows of this one verbatim.
     """
     try:
         frontier, nodes, rows = data["frontier"], tuple(map(_node, data["nodes"])), data["rows"]
@@ -73,7 +73,7 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
             rows_at_compaction=saved[rows] if rows < len(saved) else len(log),
             notes=ShownNotes(text, {}, 0) if text else None,
             places=tuple((int(number), int(at)) for number, at in data["places"]),
-            told=tuple(map(str, data["told"])),
+            lost_values=tuple(map(str, data["told"])),
             compactions=int(data["compactions"]),
         )
         segment_tokens, summary_tokens = data["sizes"]
@@ -84,8 +84,8 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
 
 
 def _shortened_data(view: View, log: Log) -> list[list[Any]]:
-    """Returns shortened rows by number; those of an open group by their hash as well: the record's hash lacks them."""
-    found, closed = list[list[Any]](), log.closed_rows()
+    """Returns shortened rows by number. Rows of an open group have their hash too: the record's hash lacks them."""
+    found, closed = list[list[Any]](), log.closed_rows
     for row, keep in sorted(view.shortened.items()):
         if (number := log.number_of(row)) is not None:
             found.append([number, keep, log.hash_of_row(row)] if number > closed else [number, keep])
@@ -107,7 +107,7 @@ def _node(data: Any, above: int = _MOST_LEVELS) -> Node:
 
 
 def _cover(nodes: Iterable[Node], frontier: int) -> bool:
-    """Returns True if these nodes tile what lies before the frontier."""
+    """Returns True if these nodes cover all groups before the frontier, without gaps and overlaps."""
     at = 0
     for node in nodes:
         if node.first_group != at or node.end_group <= at:

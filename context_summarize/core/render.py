@@ -20,29 +20,29 @@ from context_summarize.tokens.measure import measure
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The rows of a view, in three parts. They are shared: only to be read."""
+    """The rows of a view, in three parts. They are shared: callers must not change them."""
 
     head: Sequence[Entry]
     """The rows that represent the summarised part: nodes, the pins beside them, the notes."""
     verbatim: Sequence[Entry]
     open: Sequence[Entry]
-    """The calls at the end that may still get results, and those that they have."""
+    """The calls at the end that may still get results, and the results so far."""
     left: int
-    """Tokens of it that the last compaction has left."""
+    """Tokens of the rows that were in the view right after the last compaction."""
 
     @property
     def entries(self) -> list[Entry]:
-        """All of its rows."""
+        """All rows of the view."""
         return [*self.head, *self.verbatim, *self.open]
 
     @property
     def tokens(self) -> int:
-        """Its size, system prompt aside."""
+        """The size of the view, without the system prompt."""
         return sum(entry.tokens for entry in self.entries)
 
     @property
     def system_tokens(self) -> int:
-        """Tokens of its system rows: providers send them apart."""
+        """Tokens of the view's system rows, which providers send separately."""
         return sum(entry.tokens for entry in (*self.head, *self.verbatim) if entry.row["role"] == "system")
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
@@ -73,7 +73,7 @@ def render(log: Log, view: View) -> Rendering:
 
 
 def _head(log: Log, view: View) -> Iterator[Entry]:
-    """Yields nodes in order, each with the pins of its range before it; the notes last, so that all else stays."""
+    """Yields the rows of nodes in order, each after the pins of its range; then the notes, which change most often."""
     beside = pins(log, view)
     if view.compactions and not log.opens_with_user():
         yield _own(log, opening_row())
@@ -98,9 +98,9 @@ def _own(log: Log, row: JsonRow) -> Entry:
 
 
 def pins(log: Log, view: View) -> list[Group]:
-    """Returns the groups before the frontier that are verbatim as well, in order.
+    """Returns the groups before the frontier that the view also shows verbatim, in order.
 
-    They are those of pinned rows, the first and the newest user message, and those that the user has pinned.
+    They are the groups of pinned rows, the first and the newest user message, and the groups that the user has pinned.
     """
     found = dict[int, Group]()
     for group in map(log.groups.__getitem__, log.pins):
@@ -116,7 +116,7 @@ def pins(log: Log, view: View) -> list[Group]:
 
 
 def shown(log: Log, group: Group, view: View) -> Sequence[Entry]:
-    """Returns the rows of a group in a view: some shortened, those before a compaction without continuation ids."""
+    """Returns the rows of a group as the view shows them. Rows before a compaction have no continuation ids."""
     entries: Sequence[Entry] = log.entries(group)
     if view.hides_system:
         entries = [entry for entry in entries if entry.origin is None or not _is_hidden(log, entry.origin, view)]
@@ -134,7 +134,7 @@ def _is_hidden(log: Log, index: int, view: View) -> bool:
 
 
 def short(log: Log, entry: Entry, view: View) -> Entry:
-    """Returns a row as long as the view shows it."""
+    """Returns an entry as the view shows it, shortened or whole."""
     keep = None if entry.origin is None else view.shortened.get(entry.origin)
     if entry.origin is None or keep is None or entry.tokens <= keep:
         return entry
@@ -142,7 +142,7 @@ def short(log: Log, entry: Entry, view: View) -> Entry:
 
 
 def _cut(log: Log, entry: Entry, row: int, keep: int) -> Entry:
-    """Returns the entry of a history row, cut to about `keep` tokens; it is cut once."""
+    """Returns the entry of a history row, cut to about `keep` tokens. The log keeps it, so it is cut only once."""
     found = log.shortened.get((row, keep))
     if found is None:
         hint = row_hint(log.number_of(row)) if log.recall else ""
@@ -151,7 +151,7 @@ def _cut(log: Log, entry: Entry, row: int, keep: int) -> Entry:
 
 
 def to_shorten(log: Log, view: View, limits: Limits) -> list[Entry]:
-    """Returns the results that a plan will shorten first, as far as that has not been done yet."""
+    """Returns the results that a plan will shorten first and that are not cut yet."""
     longest, last = limits.shorten_above, len(log) - limits.keep_recent
     if longest is None:
         return []
@@ -164,7 +164,7 @@ def to_shorten(log: Log, view: View, limits: Limits) -> list[Entry]:
 
 
 def shorten_ahead(log: Log, entries: Iterable[Entry], limits: Limits) -> None:
-    """Shortens these results, so that a plan need not; a thread may do it."""
+    """Shortens these results before a plan needs them; a thread may do it."""
     for entry in entries:
         if entry.origin is not None and limits.shorten_above is not None:
             _cut(log, entry, entry.origin, short_length(limits.shorten_above))

@@ -1,4 +1,4 @@
-"""Cuts a log into segments, and makes nodes: the addresses of segments and of merges."""
+"""Cuts a log into segments, and makes their nodes and those of merges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
-"""Segments of this length are cut in the smallest windows too."""
+"""Tokens of the shortest segments, also in the smallest windows."""
 
 
 def derive_segment_tokens(base: int) -> int:
@@ -34,13 +34,14 @@ def is_too_long(segment_tokens: int, base: int) -> bool:
 
 
 def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:
-    """Returns how many of these groups make the next segment; None while it is not closed. Later ones change nothing.
+    """Returns how many of these groups make the next segment; None while it is not closed.
 
     A segment ends at the first group boundary at or past `segment_tokens`, or at the first user turn within the next
-    quarter of that length; it is closed only once that turn, or the whole quarter, has come.
+    quarter of that length. It is closed only once that turn, or the whole quarter, has come: later groups change
+    nothing.
 
     Args:
-        groups: of each rendered group its `cut_length` in bytes, and whether it is a user message.
+        groups: for each rendered group its `cut_length` in bytes, and True for a user message.
     """
     size, total, cut, cut_total = segment_tokens * 4, 0, None, 0
     for at, (length, user) in enumerate(groups):
@@ -56,11 +57,11 @@ def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | N
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How segments are cut and named."""
+    """The lengths at which segments are cut and summarised, and the parts of their keys."""
 
     segment_hash: str
     merge_hash: str
-    """Hashes of the templates, which are part of every key."""
+    """Hashes of the templates."""
     segment_tokens: int = 0
     summary_tokens: int = 0
 
@@ -71,25 +72,25 @@ class Cutting:
 
 
 class Segments:
-    """The segments of one log as nodes, from one rendered group on. They grow at their end only."""
+    """The segments of one log as nodes, from `first_group` on. They grow at their end only."""
 
     def __init__(self, log: Log, cutting: Cutting, first_group: int) -> None:
         self.log, self.cutting, self.first_group = log, cutting, first_group
         self.leaves: list[Node] = []
         """The node of each segment."""
         self._uncut: list[tuple[int, bool]] = []
-        """Length of each rendered group that is in no segment yet, and whether it is a user message."""
+        """Length of each rendered group that is in no segment yet, and True for a user message."""
         self._rendered: dict[int, list[RenderedRow]] = {}
-        """These groups, cut and redacted, and what a thread has rendered of later ones."""
+        """The rows of these groups, cut and redacted, and those of later groups that a thread has rendered."""
 
-    def going_on_from(self, group: int) -> Segments:
-        """Returns segments of which one begins at this rendered group: these, if one begins or ends there."""
+    def with_boundary_at(self, group: int) -> Segments:
+        """Returns segments with a boundary at this rendered group: these, if they have it, else new ones."""
         if group == self.first_group or any(leaf.end_group == group for leaf in self.leaves):
             return self
         return Segments(self.log, self.cutting, group)
 
     def from_group(self, group: int) -> list[Node]:
-        """Returns the nodes of the segments from this rendered group on; none where it lies within a segment."""
+        """Returns the nodes of the segments from this rendered group on; none if it lies within a segment."""
         found = self.leaves[bisect_left(self.leaves, group, key=lambda leaf: leaf.first_group) :]
         return found if found and found[0].first_group == group else []
 
@@ -104,14 +105,14 @@ class Segments:
         return self._next_start + len(self._uncut)
 
     def backlog(self) -> int:
-        """Returns about how many characters `render_ahead` has to read."""
+        """Returns about how many characters `render_ahead` must read."""
         return self.log.characters_from(self.log.row_of(self._next_group))
 
     def render_ahead(self) -> None:
         """Renders the groups that have closed since the last time; a thread may do it."""
         for ordinal in range(self._next_group, len(self.log.rendered)):
             self._rendering(ordinal)
-            self.log.hash_groups(ordinal + 1)  # its record will need them
+            self.log.hash_groups(ordinal + 1)  # the record of a compaction needs the hashes
 
     def _rendering(self, ordinal: int) -> list[RenderedRow]:
         found = self._rendered.get(ordinal)
@@ -120,7 +121,7 @@ class Segments:
         return found
 
     def take_in(self) -> None:
-        """Takes in the groups that have closed since the last time."""
+        """Cuts the groups that have closed since the last time into segments."""
         segment_tokens, summary_tokens = self.cutting.sizes
         for ordinal in range(self._next_group, len(self.log.rendered)):
             self._uncut.append((cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user))
@@ -169,5 +170,5 @@ def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
 def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:
     """Returns the rows of a segment, numbered from 1."""
     rows = [row for group in groups for row in group]
-    # A group of thousands of rows that stands alone is numbered already.
+    # The rows of a segment of one group have their numbers already; there may be thousands.
     return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))

@@ -9,7 +9,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.messages.rows import JsonRow
 
 NotedPlace = tuple[int, int]
-"""Of a sentence of the user's: the number of its message, and its place in it."""
+"""The place of a sentence of the user: the number of its message, and the sentence's number in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ShownNode:
     node: Node
     summary: Summary
     text: str
-    """The shown part of the summary: without the rules that the notes quote, or that the user never said."""
+    """The shown part of the summary: without rules that the notes quote, or that no message of the user supports."""
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
@@ -30,26 +30,26 @@ class ShownNotes:
     """The row of quotations from the summarised part, and its size."""
 
     text: str
-    """The lines, without their frame: what a record keeps."""
+    """The lines without their frame; the record keeps them."""
     row: JsonRow
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The decisions of the last compaction. It stays as it is until the next one.
+    """The decisions of the last compaction. It does not change until the next one.
 
-    A plan is made of the same value: its next view has nodes and no rows yet, because texts may be missing. So has one
-    that is read from a record, until its texts are looked up.
+    The view of a plan has nodes and no rows yet, because texts may be missing. The same holds for a view from a
+    record, until its texts are looked up.
     """
 
     nodes: tuple[Node, ...] = ()
     shown: tuple[ShownNode, ...] = ()
-    """Their rows; empty in a plan."""
+    """The rows of the nodes; empty in a plan."""
     is_bare: bool = False
-    """True where there is no room for summaries: one line represents them."""
+    """True if there is no room for summaries: one line represents them all."""
     frontier: int = 0
-    """Rendered groups [0, frontier) are represented by nodes and pins."""
+    """Nodes and pins represent the rendered groups [0, frontier)."""
     frontier_row: int = 0
     """History rows from here on are verbatim."""
     shortened: Mapping[int, int] = field(default_factory=dict)
@@ -61,12 +61,12 @@ class View:
     rows_at_compaction: int = 0
     """Length of the history at the newest compaction; older rows lose their continuation id."""
     notes: ShownNotes | None = None
-    """Right before the verbatim part; None where nothing is quoted."""
+    """The row right before the verbatim part; None if it would quote nothing."""
     places: tuple[NotedPlace, ...] = ()
-    """Of the sentences that summaries have quoted as rules so far."""
-    told: tuple[str, ...] = ()
-    """Names and figures that earlier summaries told and those of this view do not, the newest last."""
+    """The places of the sentences that summaries have quoted as rules so far."""
+    lost_values: tuple[str, ...] = ()
+    """Names and figures that earlier summaries contained and this view does not, the newest last."""
     compactions: int = 0
-    """How many have been made."""
+    """Compactions made so far."""
     hides_system: bool = False
-    """True where a factory's prompt takes the place of stored system rows; no part of the record."""
+    """True if a factory's prompt replaces stored system rows; no part of the record."""

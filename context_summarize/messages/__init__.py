@@ -1,1 +1,1 @@
-"""Row shapes: check, copy, read, view rows. No other folder knows them."""
+"""The shapes of rows: checks, copies and reads rows, and makes those of a view. No other folder knows the shapes."""

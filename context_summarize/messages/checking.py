@@ -1,4 +1,4 @@
-"""`normalise`: checks a row that a host adds, and copies it deeply."""
+"""`normalise`: checks and copies a row that a host adds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from context_summarize.messages.rows import MAX_DEPTH, MAX_INT_BITS, ROLES, Json
 
 _SHARED = "role content metadata timestamp type text id name tool arguments input tool_calls tool_call_id"
 _KEYS = {key: key for key in _SHARED.split(" ")}
-"""Rows parsed from JSON hold their own copy of every key; sharing the common ones saves memory in long sessions."""
+"""Rows parsed from JSON have their own copy of every key. Sharing the common keys saves memory in long sessions."""
 _SCALARS = (str, int, float, bool, type(None))
 
 

@@ -1,10 +1,10 @@
 """Reads rows of every shape: marks, calls, results.
 
-Shapes that occur (roles as `amplifier_core.message_models.Message` has them):
+Rows have these shapes (roles as in `amplifier_core.message_models.Message`):
 
 * user: a string, or blocks `text`, `image`, `image_url`, `tool_result` (Anthropic's shape)
 * assistant: a string, or blocks `text`, `thinking`, `redacted_thinking`, `reasoning`, `tool_call`, `tool_use`,
-  beside or instead of `tool_calls` entries `{id, tool, arguments}` or `{id, type, function: {name, arguments}}`
+  together with or instead of `tool_calls` entries `{id, tool, arguments}` or `{id, type, function: {name, arguments}}`
 * tool: `{role, tool_call_id, name?, content}`, one row a result
 """
 
@@ -19,7 +19,7 @@ from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_RO
 
 _INSTRUCTION = "amplifier:instruction"
 _OVER = ("retired", "anchor_pruned")
-"""How an instruction of a host ends: by who gave it, or with the row that it was for."""
+"""Marks of an ended instruction: its author ended it, or the row that it was for is gone."""
 _REFERENCE = "amplifier_public_reference_only"
 """Marks a row that newer hosts keep for their own screen."""
 
@@ -49,30 +49,30 @@ def _marks(raw: JsonRow) -> Mapping[str, Any]:
 
 
 def is_reminder(raw: JsonRow) -> bool:
-    """True for a reminder of hooks that the host stores once and saves, as a user row marked ephemeral and persisted.
+    """Returns True for a reminder of hooks that the host saves: a user row marked ephemeral and persisted.
 
-    The host adds it again only when its text changes, so it must live as long as any other user row.
+    The host adds it again only when its text changes, so the row must last as long as any other user row.
     """
     marks = _marks(raw)
     return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
 
 
 def is_instruction(raw: JsonRow) -> bool:
-    """Returns True for an instruction that newer hosts keep between the messages; none of them is the user's."""
+    """Returns True for an instruction that newer hosts keep between the messages; it is never the user's."""
     return _INSTRUCTION in _marks(raw) and raw["role"] in (*SYSTEM_ROLES, "user") and not any(ids_of_results(raw))
 
 
 def _is_over(raw: JsonRow) -> bool:
-    """Returns True for such an instruction that is in force no more."""
+    """Returns True for an instruction that has ended."""
     marks = _marks(raw).get(_INSTRUCTION)
     return is_instruction(raw) and isinstance(marks, dict) and marks.get("disposition") in _OVER
 
 
 def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
-    """Returns True for a user row whose text is the user's own: no hook's, and of a human where the host tells.
+    """Returns True for a user row whose text is the user's own: not a hook's, and of a human if the host marks that.
 
-    A delegation is the user's where a session began with one (`first`: the session's first user row): its user is
-    another agent.
+    If a session began with a delegation, its user is another agent, and delegations are the user's. `first` is the
+    session's first user row.
     """
     origin = _origin(raw)
     delegated = origin == "delegation" and first is not None and _origin(first) == "delegation"
@@ -80,23 +80,23 @@ def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
 
 
 def _origin(raw: JsonRow) -> object:
-    """Who made an input, as the host marks it; None where it does not."""
-    told = _marks(raw).get("amplifier:input")
-    return told.get("origin") if isinstance(told, dict) else None
+    """Returns the host's mark for the author of an input; None without one."""
+    marks = _marks(raw).get("amplifier:input")
+    return marks.get("origin") if isinstance(marks, dict) else None
 
 
 def is_hook(raw: JsonRow) -> bool:
-    """Returns True for a row that a hook has added: hosts do not save it, reminders aside."""
+    """Returns True for a row that a hook has added and hosts do not save; False for a reminder."""
     return _marks(raw).get("source") == "hook" and not is_reminder(raw)
 
 
 def is_ephemeral(raw: JsonRow) -> bool:
-    """True for a row that is `ephemeral`, by itself or by its metadata: hosts do not save it, reminders aside."""
+    """Returns True for a row marked `ephemeral`, which hosts do not save; False for a reminder."""
     return (raw.get("ephemeral") is True or _marks(raw).get("ephemeral") is True) and not is_reminder(raw)
 
 
 def id_of(value: Any) -> str:
-    """Returns a call id as text; "" where there is none. Numbers occur in hand-written transcripts."""
+    """Returns a call id as text; "" if there is none. Hand-written transcripts have numbers as ids."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= MAX_INT_BITS:
@@ -105,19 +105,19 @@ def id_of(value: Any) -> str:
 
 
 def blocks_of(raw: JsonRow) -> Sequence[Any]:
-    """Returns the blocks of a row's content; none where the content is text or missing."""
+    """Returns the blocks of a row's content; none if the content is text or missing."""
     content = raw.get("content")
     return content if isinstance(content, list | tuple) else ()
 
 
 def block_type(block: Any) -> str:
-    """Returns the type that a block declares; "" where it declares none."""
+    """Returns the type of a block; "" if it has none."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
 def arguments_of(value: Any) -> Any:
-    """Arguments as data: the OpenAI shape carries them as a JSON string."""
+    """Returns arguments as data. In the OpenAI shape they are a JSON string."""
     if isinstance(value, str):
         try:
             return json.loads(value)
@@ -142,7 +142,7 @@ def _call(entry: Mapping[str, Any]) -> Call:
 
 
 def row_calls(raw: JsonRow) -> Iterator[Call]:
-    """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
+    """Yields the calls of an assistant row. A block and an entry of `tool_calls` with the same id are one call."""
     blocks = [_call(block) for block in blocks_of(raw) if is_call(block)]
     yield from blocks
     twice = Counter(call.id for call in blocks)
@@ -159,12 +159,12 @@ def is_call(block: Any) -> bool:
 
 
 def is_result(block: Any) -> bool:
-    """Returns True for a block that holds the result of a call."""
+    """Returns True for a block with the result of a call."""
     return block_type(block) == "tool_result"
 
 
 def ids_of_results(raw: JsonRow) -> Iterator[str]:
-    """Ids of the calls that a tool row, or a user row with result blocks, answers."""
+    """Yields the ids of the calls that a tool row, or a user row with result blocks, answers."""
     if raw["role"] == "tool":
         yield id_of(raw["tool_call_id"])
         return
@@ -174,12 +174,12 @@ def ids_of_results(raw: JsonRow) -> Iterator[str]:
 
 
 def result_block_id(block: Mapping[str, Any]) -> str:
-    """Id of the call that a result block answers, in either shape; "" where there is none."""
+    """Returns the id of the call that a result block answers, in either shape; "" if there is none."""
     return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))
 
 
 def rough_size(value: Any) -> int:
-    """Returns the characters of all texts in a row, and some for each place in it: about the work of reading it."""
+    """Returns about how much work a row is to read: the characters of its texts, and some for each value."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
@@ -190,7 +190,7 @@ def rough_size(value: Any) -> int:
 def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
     """Returns True if the first row that is neither system nor developer is a user message; None when there is none.
 
-    A user message has role user, is no row of a hook or instruction of the host, and holds no tool result.
+    A user message has role user, is no row of a hook and no instruction of the host, and has no tool result.
     """
     for row in rows:
         if row["role"] not in SYSTEM_ROLES:
@@ -200,10 +200,10 @@ def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
 
 
 def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
-    """Returns the broken pairs of calls and results in a view, one text each; empty when every pair is whole.
+    """Returns a text for each broken pair of call and result in a view; none if every pair is whole.
 
-    A result must follow its call, and nothing but other results may stand between them. Calls at the very end may be
-    open. The checks of a replay use it, and so may tests of a user's own module.
+    A result must follow its call, with only other results between them. Calls at the very end may be open. Replays
+    check views with it, and so can tests of other modules.
     """
     problems: list[str] = []
     waiting: list[str] = []

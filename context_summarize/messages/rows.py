@@ -1,4 +1,4 @@
-"""The types of messages: rows as hosts store them, their calls, what is known of a row; and JSON of their values."""
+"""The types of messages: rows as hosts store them, their calls, and facts about a row. Also JSON of their values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 JsonRow: TypeAlias = dict[str, Any]
-"""A message as the host stores it: role, content and whatever else the host put there."""
+"""A message as the host stores it: role, content and any other keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call of an assistant row, whatever shape it came in."""
+    """One tool call of an assistant row, read from any shape."""
 
     id: str
     name: str
@@ -22,22 +22,22 @@ class Call:
 
 @dataclass(slots=True)
 class Row:
-    """The facts about one history row that need no second reading of its text. Only `clean_to` is ever set later."""
+    """One history row with the facts that were read from it once. Only `clean_to` is set later."""
 
     raw: JsonRow
     role: str
     rendered: bool
     """False for system, developer, hook, ephemeral and hidden rows, and for instructions of the host."""
     user: bool
-    """A user message: role user, no hook row, no reminder that the host stores, no tool result in it."""
+    """True for a user message: role user, no hook row, no stored reminder, no tool result."""
     pinned: bool
-    """Host system and developer rows, instructions of the host, and rows marked critical."""
+    """True for the host's system and developer rows, its instructions, and rows marked critical."""
     hidden: bool
-    """Stands in no view: an instruction that is over, or a row that the host keeps for its own screen."""
+    """True for a row that no view shows: an ended instruction, or a row that the host keeps for its own screen."""
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
     clean_to: float = field(default=0, compare=False)
-    """Length of the segments for which it was searched for secrets, and holds none: it is rendered often."""
+    """The row has no secrets when cut for segments up to this length. So it is not searched at each rendering."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")
@@ -53,11 +53,11 @@ NO_RESULT = "no result recorded"
 CALL_BLOCKS = ("tool_call", "tool_use")
 TEXT_BLOCKS = ("text", "input_text", "output_text")
 PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
-"""Blocks of a model's thoughts: signed by its provider, never summarised."""
+"""Blocks with a model's reasoning: signed by its provider, never summarised."""
 
 
 def equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
-    """Returns how many rows at the start are equal."""
+    """Returns how many rows at the start of both lists are equal."""
     pairs = enumerate(zip(earlier, later, strict=False))
     return next((at for at, (old, new) in pairs if old != new), min(len(earlier), len(later)))
 
@@ -66,7 +66,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).enco
 
 
 def compact_json(value: Any) -> str:
-    """JSON with sorted keys, so that equal data gives equal text on every machine."""
+    """Returns JSON with sorted keys, so that equal data gives equal text on every machine."""
     try:
         return _encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -74,7 +74,7 @@ def compact_json(value: Any) -> str:
 
 
 def saved_json(value: Any) -> str:
-    """Returns the same without None, which hosts do not save: a summary's key must not depend on it."""
+    """Returns `compact_json` without None, which hosts do not save: a summary's key must not depend on it."""
     text = compact_json(value)
     return compact_json(_without_none(value)) if "null" in text else text
 
@@ -88,7 +88,7 @@ def _without_none(value: Any) -> Any:
 
 
 def copy_json(value: Any) -> Any:
-    """Copies dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
+    """Copies dicts and lists at every depth; text and numbers are shared. For values that `normalise` accepted."""
     if isinstance(value, dict):
         return {key: item if type(item) is str else copy_json(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -14,18 +14,18 @@ _NO_IMAGE = "[image left out to save room]"
 _MIN_CUT = 120
 """Characters below which a piece of text is not worth a note about what was left out."""
 _STEERING = ("type", "id", "tool_call_id", "name", "tool")
-"""Keys of a block that steer the host; only what the others carry is shortened."""
+"""Keys of a block that control the host. Only the values of other keys are shortened."""
 _FIRST = (*PRIVATE_BLOCKS, "tool_result")
-"""Blocks that providers want before texts and calls."""
+"""Blocks that providers require before texts and calls."""
 
 
 def shortened_to(row: JsonRow, share: float, hint: str) -> JsonRow:
-    """Returns the row with about this share of each of its long texts; `hint` ends the note of what is gone."""
+    """Returns the row with about this share of each long text; `hint` ends the note about the rest."""
     return _with_short(row, lambda value: _value(value, share, hint))
 
 
 def cut_to_note(row: JsonRow) -> JsonRow:
-    """The smallest form of a row: ids, names and signed blocks whole, one note for all texts and one for each value."""
+    """Returns the smallest form of a row: ids, names and signed blocks, and notes in place of texts and values."""
     if isinstance(blocks := row.get("content"), list):
         first = [block for block in blocks if block["type"] in _FIRST]
         calls = [block for block in blocks if block["type"] == "tool_call"]
@@ -42,7 +42,7 @@ def _with_short(row: JsonRow, short: Short) -> JsonRow:
 
 
 def _block(block: Any, short: Short) -> Any:
-    """Returns a block, or an entry of `tool_calls`."""
+    """Returns the short form of a block, or of an entry of `tool_calls`."""
     if block_type(block) in PRIVATE_BLOCKS:
         return block  # signed by the provider; a changed one is refused
     if is_image(block):
@@ -55,7 +55,7 @@ def _block(block: Any, short: Short) -> Any:
 
 
 def _text(text: str, share: float, hint: str) -> str:
-    """Two thirds head, one third tail of `share` of the text, with a note in between."""
+    """Returns `share` of the text: two thirds head and one third tail, with a note in between."""
     kept = int(len(text) * share)
     if len(text) <= _MIN_CUT or kept >= len(text) - 60:
         return text
@@ -78,7 +78,7 @@ def _value(value: Any, share: float, hint: str) -> Any:
 
 
 def _note(value: Any) -> Any:
-    """Returns the short form of a value, data in place of data; a short one stays."""
+    """Returns a note in place of a long value; a dict stays a dict."""
     text = value if isinstance(value, str) else compact_json(value)
     if len(text) <= 40:
         return value

@@ -1,4 +1,4 @@
-"""The public text of rows and blocks, as the summariser reads it and as it counts; images in every shape."""
+"""The public text of rows and blocks, for the summariser and for counting; and images in every shape."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from context_summarize.transcript.rendered import ORPHAN, call_line
 
 
 def content_text(content: Any) -> str:
-    """The public text of a content value: a string, blocks, or data. Thinking is left out, images become a note."""
+    """Returns the public text of a content value: a string, blocks, or data. Without thinking; images become a note."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -45,7 +45,7 @@ def block_text(block: Any) -> str:
 
 
 def own_texts(row: Row) -> tuple[str, ...] | None:
-    """The texts that a user row holds beside results and attachments; None where its whole content is such text."""
+    """Returns the texts of a user row, without results and attachments; None if its whole content is one text."""
     if isinstance(row.raw.get("content"), str):
         return None
     return tuple(block_text(block) for block in blocks_of(row.raw) if _is_own(block))
@@ -61,9 +61,9 @@ def result_value(block: Mapping[str, Any]) -> Any:
 
 
 def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
-    """Returns the text of a row as the summariser sees it, as (is a tool result, text) parts, none of them empty.
+    """Returns the text of a row for the summariser, as non-empty parts (is a tool result, text).
 
-    `names` maps the call ids that this row answers to tool names; a result whose id is not in it is an orphan.
+    `names` maps the call ids that this row answers to tool names; a result without an entry is an orphan.
     """
     return [part for part in _parts(row, names, missing) if part[1]]
 
@@ -91,7 +91,7 @@ def _blocks_or_text(raw: JsonRow) -> Sequence[Any]:
 
 
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
-    """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once."""
+    """Yields the texts and image blocks of a row that a provider charges for, and each call once."""
     calls = raw["role"] == "assistant"
     for block in _blocks_or_text(raw):
         if not (calls and is_call(block)):
@@ -121,7 +121,7 @@ def is_image(block: Any) -> bool:
 
 
 def image_url(block: Mapping[str, Any]) -> str:
-    """The image of a block as one URL: where it lies, or itself as a data URL; "" where there is none. Never raises.
+    """Returns the image of a block as one URL: its address, or a data URL; "" if there is none. Never raises.
 
     Shapes: `{source: {media_type, data}}`, `{source: {url}}`, `{image_url: {url}}` and `{image_url: "…"}`; each URL may
     be a data URL.
@@ -137,7 +137,7 @@ def image_url(block: Mapping[str, Any]) -> str:
 
 
 def image_source(block: Mapping[str, Any]) -> JsonRow | None:
-    """The image of a block as hosts hold it, an address that a provider can fetch or base64; None for any other."""
+    """Returns the image of a block in the host's form: an address that a provider can fetch, or base64; else None."""
     url = image_url(block)
     if url.startswith(("http://", "https://")):
         return {"type": "url", "url": url}
@@ -149,7 +149,7 @@ def image_source(block: Mapping[str, Any]) -> JsonRow | None:
 
 
 def image_note(block: Mapping[str, Any]) -> str:
-    """Returns the line that stands for an image in a transcript: its address, or its type and size."""
+    """Returns the line for an image in a transcript: its address, or its type and size."""
     source = image_source(block) or {"media_type": "image", "data": image_url(block)}
     if "url" in source:
         return f"[image: {source['url']}]"

@@ -1,7 +1,7 @@
-"""The time of a row, `metadata.timestamp`: hosts expect it of a context, save it, and replay a session by it.
+"""The time of a row, `metadata.timestamp`: hosts expect a context to set it, save it, and replay a session by it.
 
-It is the one thing that is added to a row, and only where the host gave no time. It says nothing to a model: sizes,
-keys and records are made without it.
+A row gets nothing else, and gets a time only if the host gave none. A model does not need it: sizes, keys and records
+do not depend on it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ TIME = "timestamp"
 
 
 def time_text(seconds: float) -> str:
-    """Returns a time in seconds since 1970 as rows carry it: ISO 8601, UTC, milliseconds."""
+    """Returns a time in seconds since 1970 in the form of rows: ISO 8601, UTC, milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def set_times(rows: Iterable[JsonRow], now: str, ours: Iterable[JsonRow] = ()) -> None:
-    """Gives each row without a time one: that of an equal row among `ours`, in order, else `now`."""
+    """Sets the time of each row without one: the time of an equal row among `ours`, in order, else `now`."""
     without = [row for row in rows if not _has_time(row)]
     known: dict[str, deque[JsonRow]] = defaultdict(deque)
     for row in filter(_has_time, ours) if without else ():
@@ -46,7 +46,7 @@ def timeless(row: JsonRow) -> JsonRow:
 
 
 def _has_time(row: JsonRow) -> bool:
-    """Returns True where the host gave a time, in the metadata or beside it; or metadata that can hold none."""
+    """Returns True if the host gave a time, in the metadata or as a key of the row; or metadata that is no dict."""
     marks = row.get("metadata")
     if marks is not None and not isinstance(marks, dict):
         return True

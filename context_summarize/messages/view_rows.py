@@ -1,4 +1,4 @@
-"""Rows of a view, in the shapes that the host and every provider accept."""
+"""Makes the rows of a view, in shapes that the host and every provider accept."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from context_summarize.messages.text import block_text, content_text, image_sour
 from context_summarize.messages.timing import TIME
 
 _PUBLIC = "amplifier_public_"
-"""Begins the keys of metadata that say how a host shows a row."""
+"""Beginning of the metadata keys that say how a host shows a row."""
 _WRITTEN = ("content", "tool_calls", "metadata")
 """Keys of a row that a view writes anew."""
 _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
-"""Blocks that hosts know as they are, calls, results and images aside."""
+"""Blocks that hosts accept unchanged, besides calls, results and images."""
 
 
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
-    """Returns a copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
+    """Returns a copy of the row that the host's `Message` accepts; None if a view may not show the row.
 
-    `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
+    `answered` lists the ids of the calls that this row's results answer; other results are orphans and left out.
     """
     raw = row.raw
     if row.hidden:
@@ -48,10 +48,10 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
 
 
 def _marks(raw: JsonRow) -> JsonRow:
-    """Returns the metadata of a view's row; some providers set no breakpoint for their cache at a row without.
+    """Returns the metadata of a view's row. Every row has it: some providers set cache breakpoints only at such rows.
 
-    It carries no time: that is nothing to a model, and a request stays the beginning of the next one whatever a host
-    does to it. Nor does it carry the copies of a row that newer hosts keep for their own screen.
+    The time is left out: a model does not need it, and a host may change it, but a request must stay the beginning of
+    the next one. Copies that newer hosts keep for their own screen are left out too.
     """
     marks = raw.get("metadata")
     kept = marks.items() if isinstance(marks, dict) else ()
@@ -92,7 +92,7 @@ def _result(block: Mapping[str, Any], call_id: str) -> JsonRow:
 
 
 def _block(block: Any) -> JsonRow:
-    """Returns a block that is no call and no result; what hosts do not know becomes text."""
+    """Returns a block that is no call and no result; a block that hosts do not know becomes text."""
     if block_type(block) in _HOST_TYPES or (block_type(block) == "image" and isinstance(block.get("source"), dict)):
         copied: JsonRow = copy_json(block)
         return copied
@@ -102,7 +102,7 @@ def _block(block: Any) -> JsonRow:
 
 
 def _mended(out: JsonRow, row: Row) -> JsonRow:
-    """Returns a row that `amplifier_core.message_models.Message(**row)` accepts: words, calls and ids stay."""
+    """Returns the row in a form that `amplifier_core.message_models.Message` accepts. Texts, calls and ids stay."""
     safe: JsonRow = {key: out[key] for key in ("role", "content", "metadata")}
     if isinstance(out["content"], list):
         safe["content"] = [_mended_block(block, row.role) for block in out["content"]]
@@ -121,7 +121,7 @@ def refusal(row: JsonRow) -> str | None:
 
 
 def _mended_block(block: JsonRow, role: str) -> JsonRow:
-    """One block as the host's models accept it, as text when nothing else works. Ids, signatures and results stay."""
+    """Returns a block that the host's models accept, at worst as text. Ids, signatures and results stay."""
     if not refusal({"role": role, "content": [block]}):
         return block
     kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
@@ -142,14 +142,11 @@ def synthetic_result(call: Call) -> JsonRow:
 
 
 _CONTINUATION = ":response_id"
-"""End of the keys of a row's metadata under which providers find the server's own copy of the conversation.
-
-The providers openai and vllm put their own name before it.
-"""
+"""End of the metadata keys whose values are the server's ids of a conversation, after the name of the provider."""
 
 
 def continues(row: JsonRow) -> bool:
-    """Returns True for a row that carries a server-side continuation id."""
+    """Returns True for a row with a server-side continuation id."""
     metadata = row.get("metadata")
     return isinstance(metadata, dict) and any(str(key).endswith(_CONTINUATION) for key in metadata)
 

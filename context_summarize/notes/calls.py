@@ -1,4 +1,4 @@
-"""Texts, paths and the command of a tool call, by the names of its arguments; and the telling line of its result."""
+"""Reads the names, paths and command of a tool call from its arguments, and the most useful line of its result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LINE = 120
 _SHORT_RESULT = 100
 """Characters of a result that is quoted whole."""
 _SHORT_ARGUMENT = 300
-"""Characters of an argument that names are read from; those of a path."""
+"""Characters of the longest argument that names are read from, and of the longest path."""
 _LARGEST = 1_000_000
-"""Characters of arguments that are read as JSON."""
+"""Characters of the longest arguments that are read as JSON."""
 _LONG_COMMAND = 2_000
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
 _CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
@@ -28,45 +28,45 @@ _COMMAND_KEYS = ("command", "cmd", "script")
 _READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])")
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
 _LINE_END = re.compile(r"\n|(?<!\\)\\n")
-"""In a text, and as JSON writes it."""
+"""A line end in a text, and as JSON writes it."""
 _COUNTS = re.compile(r"(?i)\b\d+ (?:[a-z]{1,12} )?(?:error|fail|pass|warning|test|problem)")
 _ERRORS = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|exit (?:code|status)|returncode")
 
 
 @dataclass(slots=True)
 class Carried:
-    """One call, as far as the notes quote it."""
+    """The parts of one call that the notes may quote."""
 
     number: int
-    """Of the message that makes it."""
+    """Number of the message that makes the call."""
     short: str
     """Its short arguments, a line each."""
     names: tuple[str, ...]
-    """Names in these, in one spelling."""
+    """Names in the short arguments, in one spelling."""
     paths: tuple[str, ...]
-    """Those that it carried content to."""
+    """Paths that the call carried content to."""
     command: str
     result: str = ""
-    """The part of its result that is quoted: of a command a telling line, of other calls a short result."""
+    """The quoted part of its result: one line for a command, a short result for other calls."""
 
     def answer(self, result: str) -> None:
         """Takes in the call's result."""
         if self.command:
-            self.result = telling_line(result)
+            self.result = most_useful_line(result)
         elif self.paths:
             line = flat(result)
             self.result = line if len(line) <= _SHORT_RESULT else ""
 
 
 def calls_of(row: RenderedRow, tools: Mapping[str, ToolKind]) -> dict[int, Carried]:
-    """Returns the calls of a row by their places; prose before them may hold lines like theirs.
+    """Returns the calls of a row by their places. They are its last lines; prose before them may look like calls.
 
     Args:
-        tools: kinds by tool name that come before what is read from the arguments; see the setting `action_tools`.
+        tools: kinds by tool name, which override the kind read from the arguments; see the setting `action_tools`.
     """
     lines = [line for line in row.text.split("\n") if may_be_call(line)] if row.calls else []
-    told = ((at, next(calls_in(line), None)) for at, line in enumerate(lines[-row.calls :]))
-    return {at: _carried(row.number, *call, tools) for at, call in told if call is not None}
+    found = ((at, next(calls_in(line), None)) for at, line in enumerate(lines[-row.calls :]))
+    return {at: _carried(row.number, *call, tools) for at, call in found if call is not None}
 
 
 def _carried(number: int, name: str, arguments: str, tools: Mapping[str, ToolKind]) -> Carried:
@@ -87,7 +87,7 @@ def _carried(number: int, name: str, arguments: str, tools: Mapping[str, ToolKin
     )
 
 
-def telling_line(result: str) -> str:
+def most_useful_line(result: str) -> str:
     """Returns the last line that counts tests or errors, else the last that names an error, else the last one."""
     lines = [line for line in map(flat, _LINE_END.split(ends_of(result))) if any(map(str.isalnum, line))]
     for pattern in (_COUNTS, _ERRORS):
@@ -107,7 +107,7 @@ def _kind(name: str, given: Mapping[str, Any], tools: Mapping[str, ToolKind]) ->
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Returns the JSON object of this text, another JSON value under no name; {} for a text that is no JSON."""
+    """Returns the JSON object of this text; another JSON value gets the key ""; {} for a text that is no JSON."""
     try:
         given = json.loads(text) if len(text) <= _LARGEST else {}
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _command(given: Mapping[str, Any]) -> str:
-    """Returns the argument that is a command: a text, or a list of words."""
+    """Returns the argument that is a command: a text, or a list of words; "" without one."""
     found = (given.get(key) for key in _COMMAND_KEYS)
     texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in found)
     return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")

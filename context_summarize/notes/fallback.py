@@ -1,4 +1,4 @@
-"""Fallback summaries: what the user asked and what the agent concluded, quoted by code alone."""
+"""Fallback summaries: code quotes the user's messages and the agent's closing words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from context_summarize.transcript.rendered import RenderedRow, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 USER, AGENT = "The user: ", "The agent: "
-"""Before what each has said."""
+"""The beginning of a line of each."""
 _LENGTHS = (640, 320)
-"""Characters of a line: the longest where all lines fit, and where some are left out."""
+"""Characters of the longest line: if all lines fit, and if some are left out."""
 
 
 def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
@@ -22,13 +22,13 @@ def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) ->
 
 
 def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
-    """Returns the texts of neighbouring nodes, oldest first, as one of at most `max_tokens`, with the ends of each."""
+    """Returns one text of at most `max_tokens` from those of neighbouring nodes, oldest first; both ends of each."""
     parts = [[line for line in text.split("\n") if line not in ("", FALLBACK_LINE, GAP)] for text in texts]
     return _fitted(parts, max_tokens, count)
 
 
 def _said(rows: Sequence[RenderedRow]) -> Iterator[str]:
-    """Yields a line for each message of the user, and for the last words of the agent before the next one."""
+    """Yields a line for each message of the user, and one for the agent's last words before the next message."""
     concluded = ""
     for row in rows:
         if row.role == "user":
@@ -61,16 +61,18 @@ def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> st
             room -= size
     while taken and count(text := _with_gaps(lines, set(taken))) > max_tokens:
         taken.pop()
-    return text if taken else FALLBACK_LINE if room >= 0 else ""
+    if taken:
+        return text
+    return FALLBACK_LINE if room >= 0 else ""
 
 
 def _with_gaps(lines: Sequence[str], taken: set[int]) -> str:
-    told = [lines[at] if at in taken else GAP for at in range(len(lines))]
-    return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(told))])
+    shown = [lines[at] if at in taken else GAP for at in range(len(lines))]
+    return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(shown))])
 
 
 def _shortened(text: str, most: int) -> str:
-    """Returns the text on one line; where that has more than `most` characters, whole sentences of both ends.
+    """Returns the text on one line; if that has more than `most` characters, whole sentences from both ends.
 
     A first sentence that is too long is cut between words.
     """
@@ -86,6 +88,6 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _within(texts: Sequence[str], most: int) -> list[str]:
-    """Returns the first of the texts, as many as have so many characters together."""
+    """Returns as many of the first texts as have at most so many characters together."""
     sizes = accumulate(len(text) + 1 for text in texts)
     return [text for text, size in zip(texts, sizes, strict=True) if size <= most]

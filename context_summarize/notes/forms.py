@@ -1,4 +1,4 @@
-"""The forms of names and figures: what a text may hold that a paraphrase would lose, told by its signs alone."""
+"""Finds names and figures in a text by their form alone: exact values that a paraphrase would lose."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import re
 from itertools import pairwise
 
 _LONGEST = 200
-"""Characters of a name; longer runs without a blank (base64, minified code) are none."""
+"""Characters of the longest name. Longer runs without a blank are base64 or minified code."""
 _LEAST = 4
-"""Characters of an id, and digits of a number that is one."""
+"""Characters of the shortest id; a number with as many digits is an id."""
 
 _IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d\d\d))"  # noqa: RUF001 - quotes
 _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*?(?:[\d_./\\@-]|[a-z][A-Z]){_IN_RUN}*+")
-"""Signs without a blank between them that are no plain word. It is looked for at its start alone, in linear time."""
+"""Signs without a blank between them that are no plain word. A match can only begin at a run's start: linear time."""
 _MARKS, _GONE = re.compile(r"(?<!\\)(?:\\[nrt]|\\++(?=\"))|(\[redacted:[^\]\n]{0,60}\])"), "\0"
-"""Line ends, tabs and quotation marks as JSON writes them, and what is left of a secret: around it is no name."""
+"""Line ends, tabs and quotation marks as JSON writes them; and the mark of a removed secret, which is no name."""
 _LISTED = re.compile(r"(?m)^[ \t]*+(\d{1,7}+)(?:[\t|→]|:(?!\d))")
 """The number of a line that a tool shows."""
 _PLAIN = re.compile(r"[\w.@:/+~#%&?=-]+|[A-Za-z]:\\.*|[A-Za-z][\w+.-]{1,15}://.*")
-"""No other signs stand in a name, but in a path of Windows and in an address."""
+"""A name has no other signs, except for a path of Windows and an address."""
 _JOINT = re.compile(r"(?<![^\W_])\.[a-z]|[^\W_](?:[.@:-]|_+)[^\W_]|[a-z][A-Z]|\\")
 """Parts of a name meet here: `a.py`, `a_b`, `a-b`, `aB`; a file may begin with a dot."""
 _SITE = re.compile(r"(.*\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
 """A place in a file: `core/plan.py:138`."""
 _FIGURE = re.compile(r"[-+~≈]?[$€£¥]?\d[\d.,:/-]*(?:T[\d:.]+Z?)?(?:[+-]\d\d:?\d\d)?[^\W\d_]{0,3}[%°]?")
 _SHORT = re.compile(r"[a-zA-Z]\.[a-zA-Z]|\d")
-"""An abbreviation, or one digit: it says nothing alone."""
+"""An abbreviation or a single digit, which is no value."""
 _AFTER, _BEFORE = ".,:;!?\\*#…", ",:;!?\\*…"
-"""Signs after and before a value that are no part of it."""
+"""Signs after a value, and before it, that do not belong to it."""
 
 
 def names_in(text: str) -> list[str]:
@@ -36,12 +36,12 @@ def names_in(text: str) -> list[str]:
 
 
 def values_in(text: str) -> dict[str, int]:
-    """Returns the names and the figures of a text, in their order, and where each first stands."""
+    """Returns the names and the figures of a text, in their order, each with its first position."""
     return {value: at for value, at in _values(text).items() if _FIGURE.fullmatch(value) or _is_name(value)}
 
 
 def without_line_numbers(text: str) -> str:
-    """Returns a result without the numbers that a tool puts before the lines of a file: they count up."""
+    """Returns a result without the line numbers that a tool puts before a file's lines. Such numbers count up."""
     numbers = [int(number) for number in _LISTED.findall(text)]
     counts_up = any(after == before + 1 for before, after in pairwise(numbers))
     return _LISTED.sub("", text) if counts_up else text
@@ -84,5 +84,6 @@ def _is_name(value: str) -> bool:
 def _is_path(value: str) -> bool:
     """Returns False for a comment's sign, a command of a chat, or words of prose: "//", "/help", "and/or"."""
     parts = [part for part in value.split("/") if part not in ("", ".", "..", "~")]
-    is_plain = all(map(str.isalpha, parts)) and len(parts) < (2 if value[0] == "/" else 3)
+    most = 1 if value[0] == "/" else 2
+    is_plain = all(map(str.isalpha, parts)) and len(parts) <= most
     return any(map(str.isalpha, value)) and not value.startswith("//") and (not is_plain or value[0] in ".~")

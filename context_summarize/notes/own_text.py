@@ -1,32 +1,32 @@
-"""The user's own words in a message: no quoted block, no fence, table or tag, nothing that reads like a paste."""
+"""The user's own words in a message: without quoted blocks, fences, tables, tags and text that looks pasted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from context_summarize.transcript.escaping import INVISIBLE, LINE_END
+from context_summarize.transcript.escaping import INVISIBLE, LINE_ENDS
 
 MOST_READ = 100_000
 """Characters of one message that are read; a longer message is pasted text."""
 REMOVED = "\0"
-"""Stands where words of others have been taken out."""
+"""Replaces words of others."""
 
 _ITEM = r"[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?"
 """Signs that may come before a block on its first line."""
 _FENCE = re.compile(rf"^{_ITEM}(`{{3,}}(?=[^`\n]*$)|~{{3,}})[ \t]*+([^\n]*)", re.M)
 _MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
 _TELLING = r"[*_]{0,2}(?:(?:sent|subject|betreff|objet)[*_]{0,2}:[^\n]+|(?:from|von|de|to|an)[*_]{0,2}:[^\n]*@[^\n]+)"
-"""Headers of a mail, and those that nothing else has."""
+"""Headers of a mail, and those of them that only mails have."""
 _QUOTED = (
     r"(?P<three>\"\"\"|''').*?(?:(?P=three)|\Z)",
     r"<!--.*?(?:-->|\Z)",
     rf"^(?:{_MAIL}\n{_TELLING}|{_TELLING}\n{_MAIL}).*",  # a mail runs to the end
     r"^[- \t_>]*(?:(?:original|forwarded) message[-:_ ]*$|begin forwarded message|on [^\n]{5,80} wrote:).*",
-    # A table: its headings, a line below them, and all up to an empty line.
+    # A table: its headings, a line below them, and everything up to an empty line.
     r"^[^|\n]*\|[^\n]*\n(?=[^|\n]*\|)[ \t|:]*-[-\t |:]*$(?:\n(?=[ \t]*+[^\s])[^\n]*)*",
     r"^(?:diff --git|@@ -|--- [\w/.])[^\n]*(?:\n(?:[ +\-@\\]|index )[^\n]*)*",  # a diff
-    # Quotation marks, where the first begins a line or the last stands on another line.
+    # A quotation whose first mark begins a line, or whose last mark is on another line.
     *(
         rf"(?:^[ \t]*{marks[0]}|{marks[0]}(?=[^{marks}\n]*\n)).*?(?:[{marks[1:]}]|\Z)"
         for marks in ("“”", "„“”", "«»", "»«", "‹›", "「」", "『』")  # noqa: RUF001 - they are looked for
@@ -35,14 +35,13 @@ _QUOTED = (
     r"^[ \t]*(?P<ticks>`+)(?!`)[^\n]*?(?P=ticks)[ \t]*$",
     r"(?<=[\s:])\"(?=[^\"\n]*\n).*?(?:\"(?!\w)|\Z)|^(?:[^\"\n]*\"(?!\")[^\"\n]*\")+[^\"\n]*\"[^\"\n]*\n.*?\"",
 )
-"""Words of others; the kind that begins first holds all within it."""
+"""Words of others. Where two kinds overlap, the one that begins first counts."""
 _OTHERS = re.compile("|".join(_QUOTED), re.M | re.S | re.I)
 _TAG = re.compile(r"<(/?)([a-z][\w:.-]*)(?:\s[^<>]{0,300})?>|\[(/?)(quote|code)\b[^\]\n]{0,100}\]", re.I)
 _NO_END = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})
 """Tags of plain HTML that need no end."""
-_LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
 _OTHERS_LINE = re.compile(
-    # A sign of a quotation; a bar begins the row of a table, too.
+    # A sign of a quotation; a bar also begins a row of a table.
     rf"{_ITEM}[ \t\xa0{INVISIBLE}]*+(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])"
     r"|(?:[ ]{4,}|[ ]*\t\s*)(?![-*+•]\s|\d{1,3}[.)]\s)\S"  # indented code
     r"|\W?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[\])]?[ :\t])"  # a log
@@ -52,13 +51,13 @@ _OTHERS_LINE = re.compile(
 
 
 def own_text(text: str) -> str:
-    """Returns a message with `REMOVED` and blanks in place of what the user does not say.
+    """Returns a message with `REMOVED` and blanks in place of words that are not the user's.
 
-    What is opened and not closed runs to the end.
+    A block that is opened and not closed runs to the end.
     """
     if len(text) > MOST_READ:
         return ""
-    text = _LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
+    text = LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
     text = _without(text, _fenced(text))
     text = _without(text, (found.span() for found in _OTHERS.finditer(text)))
     text = _without(text, sorted(_tagged(text)))
@@ -66,7 +65,7 @@ def own_text(text: str) -> str:
 
 
 def _fenced(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where fences enclose text; one that names a language within another has an end of its own."""
+    """Yields the range of each fenced text. A fence with a language inside another fence has its own end."""
     opened: list[str] = []
     starts: list[int] = []
     for found in _FENCE.finditer(text):
@@ -79,14 +78,15 @@ def _fenced(text: str) -> Iterator[tuple[int, int]]:
                 yield starts[-1], found.end()
         elif not opened or name:
             opened.append(sign)
-    if opened:  # which one has no end is unknown
+    if opened:  # it is unknown which fence has no end
         yield starts[0], len(text)
 
 
 def _tagged(text: str) -> Iterator[tuple[int, int]]:
-    """Where tags enclose text.
+    """Yields the range of each text that tags enclose.
 
-    A tag without an end that begins a line encloses the rest; an end without a tag all since the last of its name.
+    A tag that begins a line and has no end encloses the rest. An end without its tag encloses everything since the
+    last end of its name.
     """
     opened: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -104,7 +104,7 @@ def _tagged(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Returns the text with blanks in place of these parts, line by line."""
+    """Returns the text with blanks in place of these parts; line ends stay."""
     pieces: list[str] = []
     at = 0
     for start, end in spans:

@@ -1,4 +1,4 @@
-"""Prose in pieces that a note may quote: sentences and their words, a text cut visibly, marks around a quotation."""
+"""Cuts prose into quotable pieces: sentences, their terms, shortened texts, and quotation marks around them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator
 
 GAP = "[…]"
-"""Stands in a quotation where words of the message are left out."""
+"""Marks in a quotation that words of the message are left out."""
 _ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
 _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _LONGEST = 280
-"""Characters of a line that goes on, and of a word."""
+"""Characters of a line that may continue on the next one, and of a word."""
 _READ = 20_000
 """Characters at each end of a long text that are read."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
 NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words."""
 _INNER = re.compile(r"[\w./:@#$%+,'’=&?-]")
-"""A sign of a number, an id or a word: between two of these nothing is cut."""
+"""A sign of a number, an id or a word. No cut is made between two of these."""
 _MARKS = (('"', '"'), ("“", "”"), ("«", "»"), ("‹", "›"))  # noqa: RUF001 - quotation marks
 
 
@@ -28,7 +28,7 @@ def flat(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Returns the text on one line, its middle left out visibly where it has more than about `most` characters."""
+    """Returns the text on one line. If it has more than about `most` characters, a mark replaces its middle."""
     line = flat(text)
     if len(line) <= most:
         return line
@@ -37,7 +37,7 @@ def cut(text: str, most: int) -> str:
 
 
 def around(text: str, start: int, end: int, most: int) -> str:
-    """Returns what stands around [start, end) on its line, up to about `most` characters, cut visibly."""
+    """Returns about `most` characters around [start, end) of the same line, with marks where it is cut."""
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     last = len(text) if last < 0 else last
@@ -49,7 +49,7 @@ def around(text: str, start: int, end: int, most: int) -> str:
 
 
 def ends_of(text: str) -> str:
-    """Returns a text that is not too long to be read, or its start and its end, a line each at the least."""
+    """Returns the text, or the start and the end of a text that is too long to be read."""
     if len(text) <= 2 * _READ:
         return text
     head, tail = _boundary(text, _READ, -1), _boundary(text, len(text) - _READ, 1)
@@ -57,7 +57,7 @@ def ends_of(text: str) -> str:
 
 
 def _boundary(text: str, at: int, step: int) -> int:
-    """Returns the nearest place in this direction that lies in no number, id or word."""
+    """Returns the nearest place in this direction that is not inside a number, an id or a word."""
     for place in range(at, at + step * _LONGEST, step):
         if not 0 < place < len(text):
             return min(max(place, 0), len(text))
@@ -68,13 +68,13 @@ def _boundary(text: str, at: int, step: int) -> int:
 
 
 def marked(text: str) -> str:
-    """Returns the text between the first marks that it does not hold, so that it cannot end its quotation."""
+    """Returns the text between the first marks that it does not contain, so that it cannot end its quotation."""
     left, right = next((pair for pair in _MARKS if not any(mark in text for mark in pair)), _MARKS[0])
     return f"{left}{text if left not in text else text.replace(left, chr(39))}{right}"
 
 
 def sentences_of(text: str) -> Iterator[str]:
-    """Yields each sentence on one line; a line that begins with a small letter goes on with the one before."""
+    """Yields each sentence on one line. A line that begins with a small letter continues the line before."""
     start = 0
     for match in _END.finditer(text):
         end = match.end()
@@ -93,12 +93,15 @@ def sentences_of(text: str) -> Iterator[str]:
 
 
 def has_digit(text: str) -> bool:
-    """Returns True where a digit stands in the text."""
+    """Returns True if the text contains a digit."""
     return any(map(str.isdigit, text))
 
 
 def terms_of(text: str) -> tuple[str, ...]:
-    """Returns what ties texts together, each once: words and figures in lower case; pairs of letters without blanks."""
+    """Returns the terms by which texts are compared, each once: words and figures in lower case.
+
+    In scripts without blanks between words, each pair of letters is a term.
+    """
     found: dict[str, None] = {}
     for word in text.lower().split():
         plain = word.strip(_AROUND)

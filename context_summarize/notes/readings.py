@@ -1,4 +1,4 @@
-"""The material of notes: it is read row by row, once, after redaction, and grows at its end only."""
+"""The readings from which the notes are written. Each row is read once, after redaction; readings only grow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_RULES = 1_000
 _MOST_LINES = 10_000
 """The newest lines of each kind that are kept."""
 _SENTENCE = 400
-"""Characters of a sentence as it is quoted."""
+"""Characters of a quoted sentence."""
 _CLOSING = 240
 """Characters of the agent's last words."""
 _LINE = 120
@@ -30,23 +30,23 @@ _LINE = 120
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of the user's."""
+    """One sentence of the user."""
 
     number: int
-    """Of its message."""
+    """Number of its message."""
     place: int
-    """In its message; sentences that follow each other there have neighbouring places."""
+    """Number in its message. It grows by one between sentences that follow each other directly."""
     text: str
-    """On one line; the middle of a long one is left out."""
+    """The sentence on one line; the middle of a long one is left out."""
     letters: str
-    """All of them; see `folded`."""
+    """The letters and digits of the whole sentence; see `folded`."""
     terms: tuple[str, ...]
     has_sign: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a result, or of the agent's."""
+    """A line of a result or of the agent."""
 
     number: int
     who: str
@@ -55,10 +55,10 @@ class Line:
 
 @dataclass(slots=True)
 class Readings:
-    """All that has been read of the rows up to one, each list in the order of the rows.
+    """The readings of the first rows of a log. Each list has the order of the rows.
 
     Args:
-        tools: kinds by tool name that come before what is read from the arguments; see the setting `action_tools`.
+        tools: kinds by tool name, which override the kind read from the arguments; see the setting `action_tools`.
         signs: words of the prompt set that make a sentence a rule.
     """
 
@@ -67,25 +67,25 @@ class Readings:
     said: list[Sentence] = field(default_factory=list)
     calls: list[Carried] = field(default_factory=list)
     ends: dict[int, Line] = field(default_factory=dict)
-    """The agent's last words of each turn, by the numbers of the user's messages before it."""
+    """The agent's last words of each turn, by the number of the user's message before them."""
     used: dict[str, Line] = field(default_factory=dict)
-    """Values that were named again, each with the line that held it before, the newest use last."""
+    """Values that were named again, each with the line that contained it before, the newest use last."""
     seen: dict[str, Line] = field(default_factory=dict)
-    """Values of results and of the agent's prose that nobody has named since, the newest last."""
+    """Values of results and of the agent's prose that no later text has named, the newest last."""
     gone: int = 0
-    """How many of the user's oldest sentences have been let go of."""
+    """How many of the user's oldest sentences have been dropped."""
     gone_until: int = 0
-    """Number of the newest message that lacks some of them."""
+    """Number of the newest message with a dropped sentence."""
     _asked: int = 0
     """Number of the user's newest message."""
 
     @classmethod
     def fresh(cls, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> Readings:
-        """Returns readings of no row."""
+        """Returns empty readings."""
         return cls(tools, sign_pattern(signs))
 
     def until(self, number: int) -> Readings:
-        """Returns what was read of the rows up to this number."""
+        """Returns the readings of the rows up to this number."""
         return replace(
             self,
             said=[one for one in self.said if one.number <= number],
@@ -96,13 +96,13 @@ class Readings:
         )
 
     def values(self, first: int) -> list[str]:
-        """Returns the names in calls, and the names and figures in the user's words, from row `first` on, each once."""
+        """Returns the names in calls, and the names and figures of the user, from row `first` on, each once."""
         named = [name for call in self.calls if call.number >= first for name in call.names]
         said = "\n".join(sentence.text for sentence in self.said if sentence.number >= first)
         return [*dict.fromkeys([*named, *map(spelled, values_in(said))])]
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
-        """Takes in the rows of the next group, numbered as frames count."""
+        """Reads the rows of the next group. They have the numbers that frames show."""
         calls: dict[int, Carried] = {}
         for row in rows:
             if row.role == "user" and row.own != "":
@@ -115,7 +115,7 @@ class Readings:
             if row.role == "tool" or row.own == "":
                 who = row.name or ("a tool" if row.role == "tool" else "not the user")
                 self._see(row.number, who, without_line_numbers(row.text))
-        self._let_go()
+        self._drop_oldest()
 
     def _read_user(self, row: RenderedRow) -> None:
         self._asked = row.number
@@ -157,14 +157,14 @@ class Readings:
             self.seen[value] = Line(number, who, around(text, at, at + len(value), _LINE))
 
     def _use(self, text: str) -> None:
-        """Notes which of the values that were seen this text names."""
+        """Moves the seen values that this text names to the used ones."""
         for value in values_in(text):
             if line := self.seen.pop(value, None):
                 self.used.pop(value, None)
                 self.used[value] = line
 
-    def _let_go(self) -> None:
-        """Lets go of what is oldest, now and then; the user's sentences with a sign stay longer."""
+    def _drop_oldest(self) -> None:
+        """Drops the oldest readings when there are too many. The user's sentences with a sign stay longer."""
         if len(self.said) > 2 * _MOST:
             old, new = self.said[:-_MOST], self.said[-_MOST:]
             rules = [sentence for sentence in old if sentence.has_sign][-_MOST_RULES:]

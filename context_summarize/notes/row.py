@@ -22,31 +22,32 @@ _USED = "Lines with a value that was named again later, newest first:"
 HEADINGS = (_WORDS, _UNDER_WAY, _WRITTEN, _RUNS, _NAMED, _USED)
 _CALLS = _NAMES = 0.2
 """Shares of the room that calls, and names in them, may take."""
-_TOLD = 0.25
-"""Share of the rest for lines with a value that a summary told."""
+_LOST = 0.25
+"""Share of the rest for lines with a value of a summary that is gone."""
 _ENDS = 0.15
-"""Share of what these leave that is kept for how turns ended."""
+"""Share of the remaining room that is kept for the ends of turns."""
 _LONG_COMMAND = 120
-"""Characters of a command as it is quoted."""
+"""Characters of a quoted command."""
 _MARK = 8
-"""Tokens of what stands before the words that ended a turn."""
+"""Tokens of the mark before the words that ended a turn."""
 _LEFT_OUT = 12
-"""Tokens of the line that counts what is left out."""
+"""Tokens of the line that counts the sentences left out."""
 
 
 def write(readings: Readings, given: Given, room: int, count: Count) -> str:
-    """Returns the lines of the row, of at most `room` tokens; "" where there is nothing to quote."""
+    """Returns the lines of the row, of at most `room` tokens; "" if there is nothing to quote."""
     calls = _calls(readings.calls, given.operations, int(room * _CALLS), count)
     shown = {*given.values, *_values(calls)}
-    new = dict.fromkeys(name for call in reversed(readings.calls) for name in call.names[::-1] if name not in shown)
+    newest_first = (name for call in reversed(readings.calls) for name in reversed(call.names))
+    new = dict.fromkeys(name for name in newest_first if name not in shown)
     names = _listed(_NAMED, new, int(room * _NAMES), count)
     room -= sum(count(part) + 1 for part in (calls, names) if part)
     words = Words(readings.said, given, count)
-    # A value that a summary told stands in the user's words, else in a line of its own.
+    # A lost value gets a line of its own only if no sentence of the user contains it.
     known = readings.seen | readings.used
-    wanted = [value for value in reversed(given.told) if value in known and value.lower() not in words.last]
-    told = {value: known[value] for value in wanted}
-    lines = _fitting(_lines(told, shown), int(room * _TOLD), count)
+    wanted = [value for value in reversed(given.lost_values) if value in known and value.lower() not in words.last]
+    lost = {value: known[value] for value in wanted}
+    lines = _fitting(_lines(lost, shown), int(room * _LOST), count)
     room -= count("\n".join([_USED, *lines])) + 1
     said = _words(words, readings, given, room, count)
     used = dict(reversed(readings.used.items()))
@@ -59,7 +60,7 @@ def _values(text: str) -> set[str]:
 
 
 def _fitting(items: Iterable[str], room: int, count: Count) -> list[str]:
-    """Returns the items up to the first one that finds no room."""
+    """Returns the items before the first one that finds no room."""
     taken: list[str] = []
     for item in items:
         room -= count(item) + 1
@@ -70,13 +71,13 @@ def _fitting(items: Iterable[str], room: int, count: Count) -> list[str]:
 
 
 def _listed(heading: str, items: Iterable[str], room: int, count: Count, between: str = ", ") -> str:
-    """Returns the items that find room, behind their heading."""
+    """Returns the items that find room, after their heading."""
     taken = _fitting(items, room - count(heading), count)
     return heading + between.join(taken) if taken else ""
 
 
 def _lines(found: Mapping[str, Line], shown: set[str]) -> Iterator[str]:
-    """Yields the lines of values that are not shown yet; then all that they hold is shown."""
+    """Yields the lines of values that are not shown yet, and adds the values of each line to `shown`."""
     for value, line in found.items():
         if spelled(value) not in shown:
             yield f"#{line.number} {line.who}: {marked(line.text)}"
@@ -84,15 +85,15 @@ def _lines(found: Mapping[str, Line], shown: set[str]) -> Iterator[str]:
 
 
 def _words(words: Words, readings: Readings, given: Given, room: int, count: Count) -> str:
-    """Returns what the user said, and how turns ended."""
+    """Returns the quotations from the user's messages, and the ends of turns."""
     room -= count(_WORDS) + _LEFT_OUT
     kept = int(room * _ENDS)
     room -= kept
     said = readings.said
     rules = [at for at, one in enumerate(said) if one.has_sign or (one.number, one.place) in given.rules]
-    told = {value.lower() for value in given.told}
-    with_told = [at for at, one in enumerate(said) if not told.isdisjoint(one.terms)]
-    for sentences in (words.in_turn(rules), with_told[::-1], words.in_turn(range(len(said)))):
+    lost = {value.lower() for value in given.lost_values}
+    with_lost = [at for at, one in enumerate(said) if not lost.isdisjoint(one.terms)]
+    for sentences in (words.in_turn(rules), with_lost[::-1], words.in_turn(range(len(said)))):
         room = words.take(sentences, room)
     ends = _ends(words, readings, given, room + kept, count)
     lines = [*_said(words, readings, ends)]
@@ -102,7 +103,7 @@ def _words(words: Words, readings: Readings, given: Given, room: int, count: Cou
 
 
 def _ends(words: Words, readings: Readings, given: Given, room: int, count: Count) -> dict[int, Line]:
-    """Returns how turns ended, newest first, by the numbers of the user's messages, whose first sentences are taken."""
+    """Returns the ends of turns, newest first, by the number of the user's message; chooses its first sentence too."""
     first = {one.number: at for at, one in reversed([*enumerate(readings.said)])}
     ends: dict[int, Line] = {}
     for asked, end in reversed(readings.ends.items()):
@@ -118,17 +119,17 @@ def _ends(words: Words, readings: Readings, given: Given, room: int, count: Coun
 
 
 def _said(words: Words, readings: Readings, ends: Mapping[int, Line]) -> Iterator[str]:
-    """Yields a line for each message that is quoted, and one for the end of its turn."""
+    """Yields a line for each quoted message, and one for the end of its turn."""
     chosen = groupby(sorted(words.chosen), key=lambda at: readings.said[at].number)
     quoted = {number: _message(readings.said, [*found]) for number, found in chosen}
     for number in sorted({*quoted, *ends}):
         yield f"#{number} {quoted.get(number, GAP)}"
-        if number in ends:  # on a line of its own, which no word of the user's can begin
+        if number in ends:  # on its own line: no quotation of the user begins a line
             yield f"→ #{ends[number].number} {ends[number].text}"
 
 
 def _message(said: Sequence[Sentence], chosen: Sequence[int]) -> str:
-    """Returns the chosen sentences of one message, with a mark where something between them is left out."""
+    """Returns the chosen sentences of one message, with a mark for each gap between them."""
     parts: list[str] = []
     before = None
     for at in chosen:
@@ -141,7 +142,7 @@ def _message(said: Sequence[Sentence], chosen: Sequence[int]) -> str:
 
 
 def _calls(calls: Sequence[Carried], operations: Sequence[str], room: int, count: Count) -> str:
-    """Returns what is under way, the newest runs in half of the room that this leaves, and what was written."""
+    """Returns the running jobs, the newest runs (in half of the room left), and the written paths."""
     times = Counter(call.command for call in calls)
     written: dict[str, str] = {}
     runs: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The user's rules: sentences that hold a sign, such as "always", or that a model's summary quotes as rules."""
+"""The user's rules: sentences with a sign, such as "always", or sentences that a model's summary quotes as rules."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Iterator, Sequence
 from context_summarize.notes.prose import NO_BLANKS, flat
 
 _LEAST = 4
-"""Words from which on a line is looked up within a sentence; a shorter one must be the whole of it."""
+"""A line of at least so many words may be a part of a sentence; a shorter one must be the whole sentence."""
 _DECOMPOSED = 256
-"""Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
+"""Characters that are decomposed at once: the time to sort a run of marks grows with the square of its length."""
 _INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")
-"""A quotation within a sentence: a sign in it is not the user's."""
+"""A quotation within a sentence: a sign in it does not count."""
 _BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
     re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
 )
-"""Where a line that is no quotation as a whole is divided: into sentences, then into clauses."""
+"""Places at which a line is divided if it quotes nothing as a whole: into sentences, then into clauses."""
 
 
 def sign_pattern(signs: Sequence[str]) -> re.Pattern[str]:
-    """Returns a pattern for any of these words, whole, in any case; `^` is the start of a sentence."""
+    """Returns a pattern for any of these whole words, in any case; `^` is the start of a sentence."""
     parts = ["(?!)"]
     for sign in (sign for sign in signs if sign.strip("^ ")):
         inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
@@ -34,14 +34,14 @@ def sign_pattern(signs: Sequence[str]) -> re.Pattern[str]:
 
 
 def has_sign(pattern: re.Pattern[str], sentence: str) -> bool:
-    """Returns True for a sentence with a sign that is no question, and more than "Never mind."."""
+    """Returns True for a sentence with a sign. Questions and sentences as short as "Never mind." do not count."""
     said = _INSIDE.sub(" ", sentence)
     is_long = len(said.split()) > 2 or NO_BLANKS.search(said) is not None
     return is_long and sentence.rstrip()[-1:] not in ("?", "\uff1f") and pattern.search(said) is not None
 
 
 def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
-    """Yields the number of each line of a summary under a heading, from 0, and what the line says."""
+    """Yields each line of a summary under a heading: the line's number, from 0, and its text."""
     inside = False
     for at, line in enumerate(summary.split("\n")):
         bullet = _BULLET.match(line)
@@ -56,10 +56,10 @@ def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
 
 
 def verified(line: str, said: Sequence[str]) -> set[int]:
-    """Returns the indexes of the sentences that a line quotes, whole or in parts; empty where the user said none.
+    """Returns the indexes of the sentences that a line quotes, whole or in parts.
 
     Args:
-        said: the sentences of the user that the summary stands for, folded.
+        said: the sentences of the user that the summary represents, folded.
     """
     found: set[int] = set()
     parts = [line]
@@ -75,19 +75,19 @@ def verified(line: str, said: Sequence[str]) -> set[int]:
 
 
 def is_foreign(line: str, said: Sequence[str]) -> bool:
-    """Returns True for a line most of whose words stand in none of these; one word, such as "none", is not."""
+    """Returns True if most words of a line are in none of these sentences; False for one word, such as "none"."""
     letters = " ".join(said)
     words = [word for word in map(folded, line.split()) if len(word) > 2]
     return len(words) > 1 and 2 * sum(word in letters for word in words) < len(words)
 
 
 def _words(text: str) -> float:
-    """Returns how many words it has; two letters of a script without blanks are one."""
+    """Returns how many words a text has; two letters of a script without blanks count as one."""
     return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(NO_BLANKS.findall(text)) / 2)
 
 
 def folded(text: str) -> str:
-    """Returns its letters and digits without case and accents."""
+    """Returns the letters and digits of a text, without case and accents."""
     line = flat(text)
     pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))
     plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)

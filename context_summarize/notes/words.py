@@ -1,4 +1,4 @@
-"""Which of the user's sentences a row of notes quotes where it has no room for all. Pure."""
+"""Chooses the user's sentences that the notes quote if there is no room for all. Pure."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, pairwise, zip_longest
+from itertools import chain, groupby, pairwise, zip_longest
 
 from context_summarize.notes.prose import has_digit
 from context_summarize.notes.readings import Sentence
 from context_summarize.tokens.measure import Count
 
 Place = tuple[int, int]
-"""Of a sentence: the number of its message, and its place in it."""
+"""The place of a sentence: the number of its message, and the sentence's number in it."""
 
 SHORT_MESSAGE = 40
-"""Characters of a message that says something of the one before it: "Not to Bob.", "undo it"."""
+"""A message of at most so many characters belongs to the one before it: "Not to Bob.", "undo it"."""
 _COMMON = 3
-"""A word that more messages hold ties no two sentences together; a figure always does."""
+"""A word that more messages contain does not connect two sentences; a figure always does."""
 _PARTS = 8
 """Parts of the session that take turns, so that no part is left out."""
 _FIGURE = 6.0
 """Weight of a term with a digit; that of a word is 1."""
 _OVERHEAD = 10
-"""Tokens added to the price of a sentence, so that a long one is not too dear beside a bare word."""
+"""Tokens added to each sentence's size, so that a single word is not worth more than a long sentence."""
 _LINE = 4
 """Tokens of a message's number and line end."""
 _MOST_BOUND = 10
-"""Sentences that one brings, after which corrections of corrections are left out."""
+"""Sentences that one sentence brings at most; further corrections are left out."""
 _MOST_MISSES = 50
-"""Sentences in a row that find no room, after which no other is looked at."""
+"""If more sentences in a row find no room, no other is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The surroundings of the notes: the rest of the view, and the lines that are quoted before all else."""
+    """The rest of the view, and the values and sentences that the notes prefer."""
 
     whole: Collection[int] = ()
-    """Numbers of the messages that it shows whole."""
+    """Numbers of the messages that the view shows whole."""
     sentences: Set[str] = frozenset()
-    """Those of its summaries, each on one line."""
+    """Sentences of the view's summaries, each on one line."""
     values: Set[str] = frozenset()
-    """Names and figures in its summaries and verbatim rows, in one spelling."""
+    """Names and figures in the view's summaries and verbatim rows, in one spelling."""
     rules: Collection[Place] = ()
-    """Sentences that a model's summary quotes as rules."""
-    told: Sequence[str] = ()
-    """Names and figures that summaries have told which are gone, the newest last."""
+    """Places of the sentences that a model's summary quotes as rules."""
+    lost_values: Sequence[str] = ()
+    """Names and figures of summaries that are gone, the newest last."""
     operations: Sequence[str] = ()
-    """Jobs that the host says are under way."""
+    """The host's running jobs."""
 
 
 class Words:
-    """The sentences of the user that may be quoted, told by their indexes, and those that are chosen."""
+    """The user's sentences, by their indexes, and those of them that are chosen for quotation."""
 
     def __init__(self, said: Sequence[Sentence], given: Given, count: Count) -> None:
         self._said, self._count = said, count
@@ -64,12 +64,12 @@ class Words:
         self._messages = {number: [*found] for number, found in messages}
         self._following = dict(pairwise(self._messages))
         self._times: Counter[str] = Counter()
-        """How many messages hold a term."""
+        """How many messages contain a term."""
         for message in self._messages.values():
             self._times.update({term for at in message for term in said[at].terms})
 
     def take(self, sentences: Iterable[int], room: int) -> int:
-        """Chooses each of these with what is bound to it, as far as there is room; returns the tokens that are left."""
+        """Chooses these sentences and those they bring, as far as there is room; returns the tokens that are left."""
         misses = 0
         for at in sentences:
             if misses > _MOST_MISSES:
@@ -88,31 +88,32 @@ class Words:
         return room
 
     def left_out(self) -> int:
-        """Returns how many sentences stand neither in the view nor among those that are chosen."""
+        """Returns how many sentences are neither in the view nor chosen."""
         return sum(not is_shown and at not in self.chosen for at, is_shown in enumerate(self._is_shown))
 
     def in_turn(self, sentences: Sequence[int]) -> list[int]:
-        """Returns these sentences, those first that say most, from the parts of the session in turn."""
+        """Returns these sentences ordered by worth, taken from the parts of the session in turn."""
         size = math.ceil(len(sentences) / _PARTS) or 1
         parts = [sentences[at : at + size] for at in range(0, len(sentences), size)]
         best = [sorted(part, key=self._worth, reverse=True) for part in reversed(parts)]
-        return [at for row in zip_longest(*best) for at in row if at is not None]
+        in_turn = chain.from_iterable(zip_longest(*best))  # which fills shorter parts up with None
+        return [at for at in in_turn if at is not None]
 
     def _worth(self, at: int) -> float:
-        """Returns what a sentence says for its size: the rarer a term, the more."""
+        """Returns the worth of a sentence for its size: rare terms and figures count more."""
         sentence = self._said[at]
-        says = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
-        return says / (len(sentence.text) / 4 + _OVERHEAD)
+        worth = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
+        return worth / (len(sentence.text) / 4 + _OVERHEAD)
 
     def _unit(self, at: int) -> list[int]:
-        """Returns a sentence, the next one of its message, and all that corrects one of them.
+        """Returns a sentence, the next one of its message, and the later sentences that may correct one of them.
 
-        A reply brings no reply of its own, and a chain of corrections ends: else a row of short messages, or of
-        figures that are shared two by two, would bring all that follow.
+        A reply brings no reply of its own, and chains of corrections have an end. Otherwise a series of short messages,
+        or of figures that two messages share each, would bring all later ones.
         """
         unit = [one for one in (at, at + 1) if one in self._messages[self._said[at].number]]
         replies: set[int] = set()
-        for one in unit:  # which grows meanwhile
+        for one in unit:  # the loop also visits the sentences that it appends
             corrections = self._renewal(one) if len(unit) < _MOST_BOUND else []
             if one not in replies:
                 reply = self._reply(one)

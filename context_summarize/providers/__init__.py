@@ -1,1 +1,1 @@
-"""Providers of this package, and the search for installed ones."""
+"""The providers of this package: one without a model, and one for servers with the Chat Completions API."""

@@ -26,7 +26,7 @@ class OfflineProvider:
     sentence that says what it is.
 
     Args:
-        count: tokens of a text, also for the reported usage.
+        count: returns the tokens of a text, also for the reported usage.
         context_window, max_output_tokens: tokens, as `get_info().defaults` names them.
     """
 

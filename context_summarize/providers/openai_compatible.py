@@ -76,7 +76,7 @@ class OpenAICompatibleProvider:
         self._limit = "max_completion_tokens" if "openai" in client.base_url.host else "max_tokens"
 
     def get_info(self) -> ProviderInfo:
-        """Model and window, in the host's format."""
+        """Returns model and window, in the host's format."""
         return ProviderInfo(id=NAME, display_name="OpenAI-compatible", defaults=self._defaults)
 
     async def close(self) -> None:
@@ -84,10 +84,10 @@ class OpenAICompatibleProvider:
         await self._client.aclose()
 
     async def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
-        """One answer.
+        """Returns one answer.
 
         Raises:
-            LLMError: the host's kind for what the server answers, or for a connection that fails.
+            LLMError: the host's kind of error for the server's answer, or for a failed connection.
         """
         import httpx
 
@@ -107,7 +107,7 @@ class OpenAICompatibleProvider:
             raise self._error(response) from error
 
     def _error(self, response: httpx.Response) -> errors.LLMError:
-        """Returns the host's error for what is no answer, without the key, which some servers repeat."""
+        """Returns the host's error for a response that is no answer, without the key, which some servers repeat."""
         status, waits = response.status_code, response.headers.get("Retry-After", "")
         usual = errors.ProviderUnavailableError if status >= 500 else errors.InvalidRequestError
         kind = errors.LLMError if status < 400 else _BY_STATUS.get(status, usual)

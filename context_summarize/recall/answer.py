@@ -1,7 +1,7 @@
-"""Answers to recall queries: rows of a history, whole or in passages, within a size and between two lines. Pure.
+"""Answers to recall queries: rows of a history, whole or in passages, between two lines and within a size. Pure.
 
-Rows are not redacted: the session's own model wrote them or has seen them, and nobody else gets them. They are escaped
-as in a transcript, so that no content looks like a row header, a summary's heading or one of the two lines.
+Rows are not redacted: only the session's own model gets them, which wrote them or has seen them. They are escaped as
+in a transcript, so that no content looks like a row header, a summary's heading or one of the two lines.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ MIN_TOKENS, MAX_TOKENS = 400, 4_000
 _WRAPPING = 140
 """Tokens of an answer for the text before and after its rows."""
 _WORTH = 300
-"""Tokens that are left of an answer from which on the beginning of a row is worth its note."""
+"""If more tokens of an answer are left, it shows the beginning of a row that does not fit."""
 _QUESTION, _NOTED, _NUMBERS = 400, 300, 12
-"""Most characters of a question and of the call that a result names, and most further matches that are named."""
+"""Most characters of a question, most characters of the call shown with a result, most further matches listed."""
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
 _RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(?:-|–|—|to|\.\.)\s*#?(\d{1,9}))?\s*")
 
 Found: TypeAlias = tuple[int, int, int]
-"""The number of a row that answers, and where the part to show starts and ends in its text."""
+"""The number of a matching row, and the start and end of the shown part in its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """A query: one of these fields; else it raises RecallError."""
+    """A query: exactly one of these fields; otherwise it raises RecallError."""
 
     messages: str | None = None
-    """A range such as "13-58", or one number, as the frames of summaries count; "13+5000-58" begins within a row."""
+    """A range such as "13-58", or one number, as frames of summaries show; "13+5000-58" begins within a row."""
     words: str | None = None
     """Words to look for, at most 400 characters; case, accents and endings do not matter."""
 
@@ -55,11 +55,11 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecallAnswer:
-    """Rows as text, and what to ask for the rest."""
+    """Rows as text, and the range of the rest."""
 
     text: str
     tokens: int
-    """Size of the text written as JSON, because some hosts send it so; never above the limit."""
+    """Size of the text as JSON, which some hosts send; never above the limit."""
     messages: tuple[int, ...]
     """Numbers of the rows in the answer, in the order of the text."""
     rest: str | None
@@ -67,7 +67,7 @@ class RecallAnswer:
 
 
 def limit_tokens(query: RecallQuery, budget: int, free: int) -> int:
-    """Tokens of an answer: a sixth of the budget for rows that were asked for, less for passages; at most `free`.
+    """Returns the tokens of an answer: a sixth of the budget for a range of rows, less for passages; at most `free`.
 
     Raises:
         TypeError: `query` is no `RecallQuery`.
@@ -89,22 +89,22 @@ class ShownRow:
 
     @property
     def searched(self) -> str:
-        """The part of the row that is searched: nothing that this tool was asked or has answered."""
+        """The part of the row that is searched: without this tool's own queries and answers."""
         return "" if any(call.name == NAME for call in self.calls) else without_calls(self.row.text, NAME)
 
 
 class Rows:
-    """The rendered rows of a history by number; made on the event loop, where it is cheap, and read in a thread."""
+    """The rendered rows of a history by number. It is made on the event loop, which is fast, and read in a thread."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.closed = len(log.rendered)
-        """Rendered groups that are closed; those that close later are left out."""
+        """How many rendered groups are closed now; groups that close later are left out."""
         self._open = next(iter(log.open_groups), None)
-        self._closed_rows = log.closed_rows()
+        self._closed_rows = log.closed_rows
         opened = range(self._open.start, self._open.end) if self._open else ()
         self.total = self._closed_rows + sum(log.rows[at].rendered for at in opened)
-        """Number of rows that can be read: 1 to this."""
+        """The highest number of a row that can be read; the lowest is 1."""
         self._read: tuple[int | None, list[ShownRow]] = (-1, [])
 
     def row(self, number: int) -> ShownRow:
@@ -127,10 +127,10 @@ class Rows:
 
 
 class Answers:
-    """Makes answers of at most `limit` tokens from rows; `count` gives the tokens of a text.
+    """Makes answers of at most `limit` tokens from rows; `count` returns the tokens of a text.
 
     Raises:
-        RecallError: the limit leaves no room for an answer. The methods: there are no such rows.
+        RecallError: the limit leaves no room for an answer. Methods raise it if there are no such rows.
     """
 
     def __init__(self, rows: Rows, count: Count, limit: int) -> None:
@@ -143,7 +143,7 @@ class Answers:
         self._room = limit - _WRAPPING
 
     def passages(self, found: Sequence[Found]) -> RecallAnswer:
-        """Returns the best passages that a search has found, and the numbers of some more."""
+        """Returns the best passages of a search, and the numbers of some more matches."""
         total, room = self.rows.total, self._room
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)
@@ -151,7 +151,9 @@ class Answers:
         for number, start, end in found:
             shown = self.rows.row(number)
             text = shown.searched
-            part = f"… {text[start:end].strip()}" if start else text[start:end].rstrip()  # a blank before may escape it
+            part = (
+                f"… {text[start:end].strip()}" if start else text[start:end].rstrip()
+            )  # a blank at its start may escape it
             block = self._block(shown, f"{part}{' …' if end < len(text) else ''}", since=number)
             if (size := self._size(block)) > room:
                 if blocks:
@@ -164,7 +166,9 @@ class Answers:
         more = f'\n[The best match whole, with the messages around it: {NAME}(messages="{around}")]'
         if others := numbers[len(blocks) :]:
             more += f"\n[{len(others)} more match less well: messages {', '.join(map(str, others[:_NUMBERS]))}]"
-        title = f"{len(found)} of {total} messages hold some of these words, or stand beside one that does; best first"
+        title = (
+            f"{len(found)} of {total} messages contain some of these words, or are next to one that does; best first"
+        )
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
     def messages(self, text: str) -> RecallAnswer:
@@ -178,7 +182,7 @@ class Answers:
         return self._range(first, last, offset)
 
     def _range(self, first: int, last: int, offset: int) -> RecallAnswer:
-        """As many whole rows as fit; a row is cut if the answer would not be three quarters full without it."""
+        """Returns the whole rows that fit, and a cut row if the answer is less than three quarters full without it."""
         blocks: list[str] = []
         room, number = self._room, first
         while number <= last:
@@ -199,7 +203,7 @@ class Answers:
         return self._answer(title, blocks, more, range(first, shown_last + 1), rest)
 
     def _cut(self, shown: ShownRow, offset: int, room: int, *, since: int) -> tuple[str, int]:
-        """As much of a row as fits, up to the end of a line, and the offset of the cut."""
+        """Returns as much of a row as fits, up to the end of a line, and the offset of the cut."""
         text = shown.row.text
         kept = self._fit(text[offset:], room - self._size(self._block(shown, "", since=since)) - 50)
         end = text.rfind("\n", offset + kept * 3 // 4, offset + kept) + 1 or offset + kept
@@ -208,18 +212,18 @@ class Answers:
         return self._block(shown, f"{said}\n{note}", since=since), end
 
     def _block(self, shown: ShownRow, text: str, *, since: int) -> str:
-        """A row under its header; a result names its call unless the answer, from row `since` on, shows it above."""
+        """Returns a row under its header. A result names its call unless the answer, from row `since` on, shows it."""
         row = shown.row
         if shown.calls and not since <= shown.caller < row.number:
-            told = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
-            note = " ".join(told[:_NOTED].split())
+            calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
+            note = " ".join(calls[:_NOTED].split())
             text = f"[answers the call in #{shown.caller}: {note[: self._fit(note, 60)]}]\n{text}"
         name = row.name and row.name[: self._fit(row.name, 30)]
         block = render_rows((replace(row, text=text, name=name),))
-        return block.encode("utf-8", "replace").decode()  # lone surrogates, which no provider takes
+        return block.encode("utf-8", "replace").decode()  # no provider accepts lone surrogates
 
     def _size(self, text: str) -> int:
-        """Returns the tokens of a text as JSON; at least one where it is far too long to be counted to its end."""
+        """Returns the tokens of a text as JSON. For a text that is far too long it returns the characters instead."""
         if len(text) > 16 * self._room:
             return len(text)
         return self._count(json.dumps(text, ensure_ascii=False)) + 1
@@ -232,7 +236,7 @@ class Answers:
         return min(kept, len(text))
 
     def _answer(self, title: str, rows: list[str], more: str, numbers: Iterable[int], rest: str | None) -> RecallAnswer:
-        """Rows under a title, between the lines; `more` says how to go on."""
+        """Returns the rows under a title, between the two lines; `more` says how to get the rest."""
         begin, end = RECALL_FENCE
         text = "\n".join([f"[{title}]", begin, "\n\n".join(rows), f"{end}{more}"]) if rows else f"[{title}]"
         return RecallAnswer(text, self._size(text), tuple(numbers), rest)

@@ -1,4 +1,4 @@
-"""`RecallService`: answers a session's queries; its index of passages is SQLite's full-text search, in memory."""
+"""`RecallService`: answers a session's queries, with an index of passages in SQLite's full-text search, in memory."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from context_summarize.tokens.measure import Count
 logger = logging.getLogger(__name__)
 
 _PASSAGE = 170
-"""Characters at which a passage ends with its sentence. Several short ones answer more questions than few long ones."""
+"""After so many characters a passage ends with its sentence. Short passages answer more questions than long ones."""
 _END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
 _MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
-"""A word as FTS5 cuts it."""
+"""A word as FTS5 separates it."""
 _CHARACTER = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff])")
-"""Of a script that sets no blanks between words, or sets them by other rules: each counts as a word."""
+"""A character of a script without blanks between words, or with other rules for them. Each counts as a word."""
 _STOP_LIST = """
 a about after again all also am an and any are as at be been before being between both but by can could did do does
 doing during each for from had has have he her here him his how i if in into is it its just like many me more most much
@@ -41,30 +41,30 @@ them then there these they this those to too under until up us very was we were 
 whose why will with would you your
 """
 _STOP_WORDS = frozenset(_STOP_LIST.split())
-"""Words of a question that do not say what it is about, although few messages may hold them."""
+"""Words of a question that do not say what it is about, even if few messages contain them."""
 _POSTINGS = 5_000
-"""Passages looked at for one question: the rarest words come first, and common ones that do not fit are left out."""
+"""Passages read for one question: the rarest words come first, and common words beyond this number are left out."""
 _PASSAGES, _ROWS = 400, 300
-"""Passages that are weighed, and rows that are ranked, at most."""
+"""Most passages that are scored, and most rows that are ranked."""
 _SHARE = 2.0
-"""How much more a passage counts that holds all of the question's words."""
+"""Extra weight of a passage that contains all words of the question."""
 _LONG_ROW = 0.4
-"""How much a long row must be better: by chance one of its many passages holds some of the words."""
+"""Penalty of a long row: by chance one of its many passages contains some of the words."""
 _BESIDE, _AROUND = 0.4, 0.2
-"""Share that a row gets of its better neighbour's score, since an answer stands beside its question; and of each of
-four neighbours' where it has one passage, as in a chat."""
+"""Shares of its neighbours' scores that a row gets. The first is of the better neighbour, because an answer follows
+its question. The second is of each of the four nearest rows, for a row of one passage, as in a chat."""
 _SEEN = 0.5
-"""Factor of a row that the view still shows: the model has it before its eyes."""
+"""Factor of a row that the view still shows: the model can read it there."""
 _WIDE = 4
 """Best rows whose passage is shown with its neighbours."""
 
 
 class RecallService:
-    """Reads the history of one session back; `count` gives the tokens of a text."""
+    """Reads the history of one session back; `count` returns the tokens of a text."""
 
     def __init__(self, count: Count) -> None:
         self.reading = 0
-        """Tokens of answers that are being read: calls of one turn run side by side and stand in no view yet."""
+        """Tokens of the answers being made: parallel calls of one turn are in no view yet."""
         self._count = count
         self._lock = threading.Lock()
         """Held by the thread that uses the index."""
@@ -94,14 +94,14 @@ class RecallService:
         return answers.passages(self._search(answers.rows, query.words or "", summarised))
 
     def follow(self, log: Log) -> None:
-        """Brings the index in step in the background; for sessions whose frames name the tool."""
+        """Updates the index in the background, for sessions whose frames name the tool."""
         is_idle = self._following is None or self._following.done()
         if is_idle and not (self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(log), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
     def _search(self, rows: Rows, words: str, summarised: int) -> list[Found]:
-        """Adds to the index what it lacks of the rows, and searches it."""
+        """Adds the rows that the index lacks, and searches it."""
         with self._lock:
             if self._closed:
                 return []
@@ -114,9 +114,9 @@ class RecallService:
             except sqlite3.Error as error:
                 self._forget()
                 self._failed = True
-                says = f"SQLite's full-text search (FTS5) fails: {error}; ask by messages, not by words"
-                logger.warning("recall: %s", says)
-                raise RecallError(says) from error
+                text = f"SQLite's full-text search (FTS5) fails: {error}; ask by messages, not by words"
+                logger.warning("recall: %s", text)
+                raise RecallError(text) from error
             finally:
                 if self._closed:
                     self._forget()
@@ -132,7 +132,7 @@ class RecallService:
         self._log, self._index, self._groups = None, None, 0
 
     async def close(self) -> None:
-        """End what is under way and let go of the index, within a second; a thread that is slower does it by itself."""
+        """Ends the work and drops the index, within a second. A thread that takes longer drops it at its end."""
         self._closed = True
         if self._following is not None:
             await asyncio.wait({self._following}, timeout=1)
@@ -142,12 +142,12 @@ class RecallService:
 
 
 class PassageIndex:
-    """The passages of rows, in their order, for one thread at a time; raises sqlite3.Error without FTS5."""
+    """The passages of rows, in order, for one thread at a time. Raises sqlite3.Error without FTS5."""
 
     def __init__(self) -> None:
         self._added = 0
         self._rows, self._starts, self._ends = array("q"), array("q"), array("q")
-        """Of each passage the number of its row, and where it stands in the row's text."""
+        """For each passage the number of its row, and its start and end in the row's text."""
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         try:
             tokens = "porter unicode61 remove_diacritics 2"
@@ -169,11 +169,11 @@ class PassageIndex:
         self._connection.commit()
 
     def close(self) -> None:
-        """Lets go of the memory."""
+        """Frees the memory."""
         self._connection.close()
 
     def rank(self, question: str, until: int, summarised: int) -> list[Found]:
-        """Rows up to number `until` that answer, best first; those after `summarised`, unless it is 0, count less."""
+        """Returns the matching rows up to `until`, best first. Rows after `summarised`, if it is not 0, count less."""
         best: dict[int, int] = {}
         own: dict[int, float] = {}
         for score, passage in sorted(self._scores(question, until), reverse=True):
@@ -181,9 +181,10 @@ class PassageIndex:
             if best.setdefault(row, passage) == passage:
                 own[row] = score / (1 + _LONG_ROW * math.log(len(self._passages(row))))
         rows: dict[int, float] = {}
-        for row in {at for found in own for at in (found - 1, found, found + 1) if at <= until}:
+        near = {at for found in own for at in (found - 1, found, found + 1)}
+        for row in near:
             short = len(self._passages(row)) == 1
-            if short or row in own:
+            if row <= until and (short or row in own):
                 rows[row] = own.get(row, 0.0) + _BESIDE * max(own.get(row - 1, 0.0), own.get(row + 1, 0.0))
                 rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
                 rows[row] *= _SEEN if row > summarised > 0 else 1.0
@@ -191,7 +192,7 @@ class PassageIndex:
         return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
 
     def _scores(self, question: str, until: int) -> list[tuple[float, int]]:
-        """(score, passage) of the best: BM25, and more for a larger share of the words."""
+        """Returns (score, passage) of the best passages: BM25, increased with the share of the words they contain."""
         held: Counter[int] = Counter()
         phrases: list[str] = []
         left, first = _POSTINGS, 1
@@ -209,7 +210,10 @@ class PassageIndex:
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
 
     def _terms(self, question: str) -> dict[str, list[int]]:
-        """Returns the question's words, or their beginnings, and pairs of them, each with the passages that hold it."""
+        """Returns the search terms, each with its passages: the question's words and pairs of them.
+
+        A word that no passage contains becomes a search for words that begin with it.
+        """
         words = _WORD.findall(_comparable(question))
         words = [word for word in words if word not in _STOP_WORDS] or words
         of_word = {word: self._with(f'"{word}"') for word in words}
@@ -221,7 +225,7 @@ class PassageIndex:
         return terms
 
     def _with(self, phrase: str) -> list[int]:
-        """Returns the newest passages that hold this phrase of FTS5's language, one more than `_POSTINGS` at most."""
+        """Returns the newest passages that match this phrase of FTS5's language, at most one more than `_POSTINGS`."""
         query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
         return [passage for (passage,) in self._connection.execute(query, (phrase, _POSTINGS + 1))]
 
@@ -229,7 +233,7 @@ class PassageIndex:
         return range(bisect_left(self._rows, row) + 1, bisect_left(self._rows, row + 1) + 1)
 
     def _span(self, row: int, best: int | None, wide: bool) -> tuple[int, int]:
-        """Returns where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
+        """Returns start and end of a row's best passage, or its first one; with its neighbours if `wide`."""
         known = self._passages(row)
         best, more = best or known.start, int(wide)
         return self._starts[max(best - more, known.start) - 1], self._ends[min(best + more, known.stop - 1) - 1]
@@ -249,6 +253,6 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _comparable(text: str) -> str:
-    """Returns the text for FTS5: one case, compatible characters as one, no lone surrogates."""
+    """Returns the text for FTS5: in one case, without variants of characters and lone surrogates."""
     text = unicodedata.normalize("NFKC", text.casefold()).encode("utf-8", "replace").decode().replace("\0", " ")
     return _CHARACTER.sub(r" \1 ", text)

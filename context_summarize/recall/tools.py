@@ -37,7 +37,7 @@ _NUMBERS = re.compile(r"#?(\d{1,9})(?:\s*(?:-|–|to)\s*#?(\d{1,9}))?")
 
 
 class RecallTool:
-    """The tool `recall`; `find` returns the session's context at each call: tools may be mounted before the context."""
+    """The tool `recall`. `find` returns the session's context at each call, because tools may be mounted before it."""
 
     name = NAME
     description = _RECALL
@@ -47,7 +47,7 @@ class RecallTool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the input. The code checks that exactly one field is given: providers refuse `oneOf` here."""
+        """JSON schema of the input. Providers refuse `oneOf`, so the code checks that exactly one field is given."""
         return _schema(messages="A range, or one number.", words="What to search for.")
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
@@ -64,7 +64,7 @@ class RecallTool:
 
 
 class ContextTool:
-    """The tool `context`; `capability` returns at each call what the session offers under a name, or None."""
+    """The tool `context`. `capability` returns the session's capability of a name, or None."""
 
     name = "context"
     description = _CONTEXT
@@ -80,7 +80,7 @@ class ContextTool:
         return {**schema, "required": ["action"]}
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
-        """Does it; returns one or two lines of plain text, or an error that says what to do instead."""
+        """Carries the action out; returns one or two lines of plain text, or an error that says what to do instead."""
         try:
             return ToolResult(success=True, output=await self._do(**_wish(input)))
         except SteeringError as error:
@@ -88,11 +88,11 @@ class ContextTool:
 
     async def _do(self, action: str, keep: str | None = None, messages: str | None = None) -> str:
         if action == "status":
-            told, coming = await self._call("statistics"), (await self._call("preview")).messages
-            shown = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages"
-            code = f", {counted(told.fallbacks, 'fallback')} among them" if told.fallbacks else ""
-            made = f"{code}; {counted(told.compactions, 'compaction')} so far."
-            lines = [await self._use(), f"{shown}{made}" if told.summaries else "Nothing is summarised yet."]
+            totals, coming = await self._call("statistics"), (await self._call("preview")).messages
+            shown = f"{counted(totals.summaries, 'summary', 'summaries')} stand for older messages"
+            code = f", {counted(totals.fallbacks, 'fallback')} among them" if totals.fallbacks else ""
+            made = f"{code}; {counted(totals.compactions, 'compaction')} so far."
+            lines = [await self._use(), f"{shown}{made}" if totals.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
         if action == "compact":
@@ -108,11 +108,11 @@ class ContextTool:
         return f"Pinned {named}. They stay word for word." if numbers else "No message is pinned."
 
     async def _use(self) -> str:
-        told = await self._call("statistics")
-        if not told.budget:
-            return f"The next request holds {told.view_tokens:,} tokens; its limit is not known yet."
-        share = told.view_tokens / told.budget
-        return f"The next request holds {told.view_tokens:,} of {told.budget:,} tokens ({share:.0%})."
+        totals = await self._call("statistics")
+        if not totals.budget:
+            return f"The next request holds {totals.view_tokens:,} tokens; its limit is not known yet."
+        share = totals.view_tokens / totals.budget
+        return f"The next request holds {totals.view_tokens:,} of {totals.budget:,} tokens ({share:.0%})."
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         work = self._capability(f"context.{name}")
@@ -131,7 +131,7 @@ def _refused(kind: str, error: ContextSummarizeError) -> ToolResult:
 
 
 def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]) -> dict[str, str]:
-    """The fields that are filled in, stripped: some models fill in all, with empty texts, or send numbers as such."""
+    """Returns the filled fields, stripped. Some models send all fields, with empty texts, or send numbers."""
     if not isinstance(given, Mapping):
         raise error(f"the input must be an object, got {type(given).__name__}")
     values: dict[str, str] = {}

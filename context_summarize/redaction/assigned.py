@@ -11,17 +11,31 @@ from context_summarize.redaction.words import CJK, FOLLOWS, JOINTS, ORDINARY, te
 _BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]"
 _MORE = r"[^\s\"'`\\,;<>(){}\[\]\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]"
 LOOKED_AT = 120
-"""Characters by which a value is judged; the rest of a longer one is looked for only where it is a secret."""
+"""Characters by which a value is judged; the rest of a longer one is read only if it is a secret."""
 _BETWEEN = rf"{QUOTE}?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
 """From the word to the sign: what closes it, the length of an array, a remark in brackets."""
 _SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]|(?P<bar>[|\u2502]))"
 """Signs of assignment; the last one is a bar in a table."""
 _ROW_END = re.compile(r"[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|[\n\"'`])")
 _ASSIGNS = rf"{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}}"
+_PAIR = rf"{QUOTE}?[\s,:{{]{{1,40}}{QUOTE}?(?i:value){QUOTE}?\s{{0,4}}[:=]\s{{0,4}}"
+_LISTED = rf"(?P<mark>{QUOTE}?)(?:,\s{{0,40}}|\s{{0,4}}\n\s{{0,40}}-\s{{1,4}})(?=(?P=mark))"
+"""Between two arguments of a command in a list of JSON, YAML or source code."""
+_ASIAN = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
+_WORD_OR_ADDRESS = r"(?:[\w.+-]{1,40}@[\w.-]{1,40}|[^\W\d_]{1,20}(?:['\u2019][^\W\d_]{1,20})?)"
+_WORDS = rf"(?:['\u2019]?s)?(?:{_ASIAN}{{1,12}}+)?(?:[^\S\n]{{1,2}}{_WORD_OR_ADDRESS}){{0,4}}?"
+_MEMBERS = rf"[^{{}}]{{0,80}}?{QUOTE}(?:value|text){QUOTE}\s?:\s?"
+_SHAPED = (
+    r"(?=[\"'`]?[!-~]{8})(?=[!-~]{0,40}[a-z])(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Z!#$^&*+?~])"
+    r"(?=[!-~]{0,40}(?:[A-Za-z]\d{1,20}[A-Za-z]|\d[A-Za-z]{1,20}\d|[!#$^&*+?~]))"
+)
+"""Before a value that is hardly a word or a name: letters of both cases and digits that take turns, or a sign."""
+_NEAR = rf"(?!\s{{1,2}}{_SHAPED})(?:{_WORDS}(?:(?<={_ASIAN})|[^\S\n]{{1,2}})|{_MEMBERS}){_SHAPED}"
+"""One to four words of a sentence, or other members of an object, between the word and such a value."""
 _JOINTS = {
     name: re.compile(
-        f"(?i:{joint % _ASSIGNS})"
-        rf"|(?P<pair>{QUOTE}?[\s,]{{1,40}}{QUOTE}?(?i:value){QUOTE}?\s{{0,4}}[:=]\s{{0,4}})|(?P<tag>{QUOTE}?>)|(?P<next>\s{{1,4}})"
+        f"(?P<pair>{_PAIR})|(?P<near>{_NEAR})|(?i:{joint % _ASSIGNS})"
+        f"|(?P<tag>{QUOTE}?>)|(?P<next>(?P<listed>{_LISTED})|\\s{{1,4}})"
     )
     for name, joint in JOINTS.items()
 }
@@ -37,7 +51,7 @@ OF_A_KEY = re.compile(
     r"(?i:api|access|account|storage|private|auth|encryption|signing|master|shared|app(?:lication)?|admin|license|fernet"
     r"|hmac|jwt|secret|session|service[_-]?role|webhook|unseal)[ _-]?\Z"
 )
-"""Stands before `key` where the key is a secret; other keys have names in capitals."""
+"""Comes before `key` where the key is a secret; other keys have names in capitals."""
 _CAPITALS = re.compile(r"[A-Z0-9]_\Z")
 _OTHER_KEY = re.compile(r"(?<![A-Za-z])(?!public|primary|foreign|cache|sort|partition|object)[a-z][a-z0-9]*_\Z")
 """Before `key` in small letters, where a value of small letters, capitals and digits is a secret."""
@@ -47,6 +61,8 @@ _OPTION = re.compile(r"--[\w-]*\Z")
 _PAGING = re.compile(r"(?i:next|prev|page|continuation|sync|cancellation|pagination|resume)[_-]?\Z")
 _PATH_OR_URL = re.compile(r"(?:\.{0,2}|~)/|[A-Za-z][\w+.-]*:/|@/")
 _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
+_KNOWN_NAME = re.compile(r"[^/@]*(?:/|@[\w-]*\.|\.\w{1,5}\Z)|[A-Za-z]+\d{1,2}(?:[A-Z][a-z]{2,})+\Z")
+"""A path, a mail address, a file, a host, or a product such as `Windows10Pro`."""
 _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
@@ -58,25 +74,25 @@ _WORD = re.compile(r"[^\W\d_]{3,}|\d{4,}")
 """A password that looks like a word or a number."""
 _TECHNICAL = re.compile(r"(?i)(?:sha|md|base|utf|aes|hmac|oauth|argon|pbkdf|ipv|rfc|tls|v)[-_]?\d|bcrypt")
 _ASCII = re.compile(r"[!-~]*")
-_STANDS_ALONE = re.compile(r"[ \t]*(?:\Z|[\n\r\"'`,;.\u3001\u3002\uff0c])")
+_IS_LAST = re.compile(r"[ \t]*(?:\Z|[\n\r\"'`,;.\u3001\u3002\uff0c])")
 _INNER = re.compile(r"(?:[({]|[\"'][,)} ])[^\"']*\Z")
 
 
 def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str, after: str) -> bool:
-    """Does the word, with what stands before it and after the value, name a secret?"""
+    """Returns True if the word, with the text before it and the character after the value, names a secret."""
     name = word[0].lower()
     if name.startswith("key") and word["en_other"]:
         in_capitals = word[0].startswith("KEY") and _CAPITALS.search(before)
         is_other = _OTHER_KEY.search(before) and _MANY_KINDS.match(value) and is_drawn(value)
         if not in_capitals and not is_other and not OF_A_KEY.search(before):
             return False
-    if _MARK.search(before) or (joint["tag"] and after not in '<"'):
+    if _MARK.search(before) or (joint["tag"] and after not in '<"') or (joint["listed"] and not _OPTION.search(before)):
         return False
     return not (name == "token" and _PAGING.search(before))
 
 
 def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
-    """Does the value look drawn or chosen by a person, and like no name, path or code?"""
+    """Returns True if the value looks drawn or chosen by a person, and like no name, path or code."""
     if password:
         is_odd = is_mixed(value) or (_SYMBOL.search(value) and any(map(str.isalpha, value)))
     else:
@@ -86,7 +102,7 @@ def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
 
 
 def is_weak(value: str, quoted: bool) -> bool:
-    """May the value be a password, though it looks like words or a number?"""
+    """Returns True if the value may be a password, though it looks like words or a number."""
     if not 3 <= len(value.strip(" -:")) <= 60 or any(telling(value)) or not is_real(value):
         return False
     words = value.split()
@@ -96,27 +112,36 @@ def is_weak(value: str, quoted: bool) -> bool:
 
 
 def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str, is_english: bool) -> bool:
-    """Is the value a password by its looks, or by its place however weak it looks?"""
+    """Returns True if the value is a password by its looks, or by its place however weak it looks."""
     first, end = span
     value, after, quoted = text[first:end], text[end : end + 1], text[first - 1 : first] in QUOTES
     strong = len(value) >= 6 and " " not in value and is_secret(value[:LOOKED_AT], after, True, not quoted)
+    if joint["near"]:
+        return strong and not _TECHNICAL.match(value) and not _KNOWN_NAME.match(value)
     if joint["next"]:
+        if _OPTION.search(before):
+            return strong and not value.startswith("-")
         is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _TECHNICAL.match(value)
-        return strong if _OPTION.search(before) else is_chosen or (quoted and is_weak(value, quoted))
+        return is_chosen or (quoted and is_weak(value, quoted))
     if strong:
         return not (joint["prose"] and _TECHNICAL.match(value))
-    if not is_weak(value, quoted):
+    if not is_weak(value, quoted) or joint["prose"] == "-":
         return False
     if quoted or joint["pair"] or joint["tag"]:
         return True
     if joint["prose"]:
         return len(value) > 3 and FOLLOWS.match(text, end) is not None
-    if joint["bar"] or not _STANDS_ALONE.match(text, end):
+    if joint["bar"] or not _IS_LAST.match(text, end):
         return False
     # In code the value may be a name, as in `login(password=found,` and `{password: found}`.
     line = before[before.rfind("\n") + 1 :]
     is_inner = _INNER.search(line) or (joint["sign"].strip() != ":" and line[:1] in (" ", "\t"))
     return not is_english or (not is_inner and text[end : end + 2].strip() != ",")
+
+
+def _is_said(joint: re.Match[str]) -> bool:
+    """Returns True if a sentence joins name and value."""
+    return joint["prose"] is not None or joint["near"] is not None
 
 
 def _run(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
@@ -133,9 +158,9 @@ def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, in
     if found["bare"] is None:
         return first, end
     is_password = not name.endswith("_other")
-    if name[:2] in CJK and joint["prose"] is not None:
+    if name[:2] in CJK and _is_said(joint):
         end = _run(_ASCII, text, first, end)
-    elif is_password and (joint["prose"] or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
+    elif is_password and (_is_said(joint) or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
         end = _run(_TO_BLANK, text, first, len(text))
     value = text[first:end]
     # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
@@ -145,7 +170,7 @@ def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, in
 
 
 def _after(text: str, word: re.Match[str]) -> Span | None:
-    """Returns the secret that stands after a telling word."""
+    """Returns the secret after a telling word, if there is one."""
     name = word.lastgroup or ""
     joint = _JOINTS[name[:2]].match(text, word.end())
     # A table's row ends with a bar, unlike a pipe.
@@ -161,18 +186,19 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
         if word[0][:3].lower() == "pin" and not value.isdigit():
             return None
         return Span(*span, "password") if _is_password(text, joint, span, before, name == "en") else None
-    in_prose = joint["prose"] is not None
-    least = 8 if in_prose else 12 if word[0].lower().startswith("secret") else 16
-    is_like = not in_prose or (_IN_PROSE.fullmatch(value) and turns(value) > 2)
-    is_direct = joint["next"] and not _OPTION.search(before)
+    in_prose, is_option = _is_said(joint), _OPTION.search(before)
+    is_like = _IN_PROSE.fullmatch(value) and turns(value) > 2
+    if (in_prose and not is_like) or (joint["next"] and not is_option):
+        return None
+    least = 8 if is_like and (in_prose or is_option) else 12 if word[0].lower().startswith("secret") else 16
     bare = text[span[0] - 1 : span[0]] not in QUOTES
-    if is_direct or not is_like or len(value) < least or not is_secret(value[:LOOKED_AT], after, False, bare):
+    if len(value) < least or not is_secret(value[:LOOKED_AT], after, False, bare):
         return None
     return Span(*span, "secret")
 
 
 def assigned(text: str) -> Iterator[Span]:
-    """Places of secrets that a word before them names."""
+    """Finds secrets that a word before them names."""
     end = 0
     for word in telling(text):
         # A rejected value may itself begin with such a word.

@@ -23,7 +23,7 @@ _EDGES = " \t\r\n\"'`*_}]|,;"
 
 
 def _cells(text: str, first: int, end: int, sign: str) -> list[tuple[int, int]]:
-    """Where the cells of a row stand, without quotes, emphasis and the end of a JSON string around the table."""
+    """Returns the places of a row's cells, without quotes, emphasis and the end of a JSON string around the table."""
     cells = []
     for found in _CELL[sign].finditer(text, first, end):
         if found.start() == end:
@@ -34,8 +34,8 @@ def _cells(text: str, first: int, end: int, sign: str) -> list[tuple[int, int]]:
     return cells
 
 
-def _told(text: str, first: int, end: int, sign: str) -> dict[int, bool]:
-    """The columns that hold secrets, each with True if it holds passwords; none if the row is none of headings."""
+def _secret_columns(text: str, first: int, end: int, sign: str) -> dict[int, bool]:
+    """Returns the columns that hold secrets, each with True if it holds passwords; none if the row has no headings."""
     cells = [text[slice(*cell)].rpartition('"')[2] for cell in _cells(text, first, end, sign)]
     above = text[max(0, first - _LONGEST) : max(0, first - 1)].rpartition("\n")[2]
     after = text[end + 1 : end + 1 + _LONGEST].partition("\n")[0]
@@ -46,16 +46,16 @@ def _told(text: str, first: int, end: int, sign: str) -> dict[int, bool]:
         is_head = above_cells != len(cells) == after_cells and not any(map(_NO_HEADING.fullmatch, cells))
         # In code a list of names goes on over lines.
         is_head = is_head and not _INDENTED.match(text, first) and text[first:end].rstrip()[-1:] != sign
-    told = {}
+    secret = {}
     for at, cell in enumerate(cells if is_head else ()):
         word = next((word for word in telling(cell) if _END.fullmatch(cell, word.end())), None)
         if word and (not word[0].lower().startswith("key") or OF_A_KEY.search(cell[: word.start()])):
-            told[at] = not (word.lastgroup or "").endswith("_other")
-    return told
+            secret[at] = not (word.lastgroup or "").endswith("_other")
+    return secret
 
 
 def columns(text: str) -> Iterator[Span]:
-    """Places of secrets under telling headings. A row with another number of cells ends the table."""
+    """Finds secrets under telling headings. A row with another number of cells ends the table."""
     done = 0
     for word in telling(text):
         if word.start() < done or not (heading := _HEADING.match(text, word.end())):
@@ -64,15 +64,15 @@ def columns(text: str) -> Iterator[Span]:
         done = text.find("\n", word.end(), first + _LONGEST)
         before = _SIGN.search(text, max(first, word.start() - 50), word.start())
         sign = heading["sign"] or (before[0] if before else "")
-        told = _told(text, first, done, sign) if sign and done > 0 else {}
-        count = len(_cells(text, first, done, sign)) if told else 0
+        secret = _secret_columns(text, first, done, sign) if sign and done > 0 else {}
+        count = len(_cells(text, first, done, sign)) if secret else 0
         end = done
-        while told and end + 1 < len(text):
+        while secret and end + 1 < len(text):
             done, end = end + 1, text.find("\n", end + 1) % (len(text) + 1)
             cells = _cells(text, done, end, sign)
-            if max(told) >= len(cells) or abs(len(cells) - count) > (sign == "|"):
+            if max(secret) >= len(cells) or abs(len(cells) - count) > (sign == "|"):
                 break
-            for column, password in told.items():
+            for column, password in secret.items():
                 value = text[slice(*cells[column])]
                 strong = len(value) >= (6 if password else 16) and is_secret(value, "", password, False)
                 if strong or (password and is_weak(value, quoted=True)):

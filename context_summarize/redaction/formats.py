@@ -1,4 +1,4 @@
-"""Secrets that have a form of their own, or stand where only a secret stands, by the tables of `data/formats.toml`."""
+"""Finds secrets by their own form, or at a place where only a secret can be, by the tables of `data/formats.toml`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
 
 
 def _search_for(words: list[str]) -> re.Pattern[str]:
-    """One search for all words, the longest first, by their first two characters: few places begin as one of them."""
+    """Returns one search for all words, the longest first. It tries only places that begin with two of their signs."""
     firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(words, key=itemgetter(0)))
     tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
     shown = range(min(2, *map(len, words)))
@@ -104,7 +104,7 @@ class Table:
 
     Args:
         name: the table's name in the file.
-        form: what stands around each pattern.
+        form: the text around each pattern, with `{}` in its place.
         more: words and rule of what is no pattern; it comes last.
     """
 
@@ -132,5 +132,5 @@ class Table:
 
 
 TOKENS = Table("tokens", "<START>(?:{})<END>")
-"""Each stands in a run of at least `SHORTEST` characters without a blank."""
+"""Each is part of a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16

@@ -44,7 +44,7 @@ IN_BASE64 = ("UFJJVkFURSBLRVkt", "BSSVZBVEUgS0VZL", "QUklWQVRFIEtFWS")
 
 
 def keys(text: str) -> Iterator[Span]:
-    """Places of private keys whose lines may stand after line numbers, marks or times."""
+    """Finds private keys, also where line numbers, marks or times precede their lines."""
     for chain in (_NARROW if "PRIVATE KEY-----" in text else _WIDE).finditer(text):
         first, end = chain.span("rows")
         begin = _BEGIN.search(text, max(0, first - 2_000), first)

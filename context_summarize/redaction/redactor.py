@@ -45,13 +45,13 @@ def _rules(text: str) -> Iterator[Rule]:
 
 
 def _blank(span: Span) -> str:
-    """Brackets and blanks, as a mark has them, as long as the span: all places stay where they are."""
+    """Returns brackets and blanks, as a mark has them, as long as the span: all places stay where they are."""
     length = span.end - span.first
     return "[" + " " * (length - 2) + "]" if length > 1 else "]"
 
 
 def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
-    """Places of secrets. A rule does not see what earlier ones have found."""
+    """Finds secrets. A rule does not see what earlier ones have found."""
     for rule in rules:
         found = list(rule(text))
         text = replaced(text, sorted(found, key=attrgetter("first")), _blank) if found else text
@@ -59,7 +59,7 @@ def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
 
 
 def _disguised(text: str, joined: bool) -> Iterator[Span]:
-    """Places of secrets that a view of the text shows; in the joined one only those that need it."""
+    """Finds secrets that a view of the text shows; in the joined one only those that need it."""
     view = View(text, _JOINED if joined and "\n" in text else _SPACED, "" if joined else " ")
     if view.text != text:
         for one in _in_turn(_rules(view.text), view.text):
@@ -69,7 +69,7 @@ def _disguised(text: str, joined: bool) -> Iterator[Span]:
 
 
 def _torn(text: str) -> Iterator[Span]:
-    """Places of tokens that the end of a line stands within; the first part holds the prefix."""
+    """Finds tokens that the end of a line splits; the first part holds the prefix."""
     end = 0
     for torn in _TORN.finditer(text) if "\n" in text else ():
         word, edge = torn["left"] + torn["right"], len(torn["left"])
@@ -86,14 +86,14 @@ def _without_known(text: str) -> str:
     """Returns the text with a mark in place of each secret of a known format, searched in windows."""
     plain = View(text, _ESCAPED)
     rules = list(_rules(plain.text))
-    as_it_stands = partial(_in_turn, rules)
+    as_it_is = partial(_in_turn, rules)
     # What needs no disguise is found where the words around it are as meant; torn tokens once whole ones are gone.
-    known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_stands, _torn)
+    known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is, _torn)
     spans = list(columns(plain.text)) if assigned in rules else []
     for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
         window = plain.text[at : at + _WINDOW + _MORE]
         is_plain = "\n" not in window and _SPACED.search(window) is None
-        found = as_it_stands(window) if is_plain else _in_turn(known, window)
+        found = as_it_is(window) if is_plain else _in_turn(known, window)
         spans += [Span(at + one.first, at + one.end, one.kind) for one in found]
     out: list[Span] = []
     for span in map(plain.back, sorted(spans, key=lambda span: (span.first, -span.end))):
@@ -111,7 +111,7 @@ def _redactor(patterns: tuple[str, ...]) -> Redact:
 
 
 def build_redactor(setting: bool | Sequence[str]) -> Redact | None:
-    """The redactor for the setting `redact`: None for false; known formats for true; for a list also its patterns.
+    """Returns the redactor for `redact`: None for false; known formats for true; for a list also its patterns.
 
     Each secret becomes `[redacted: KIND]`. The user's own patterns are Python regular expressions, searched without
     flags (write `(?i)` to ignore case). A text that they take longer than a second for is withheld as a whole.
@@ -132,9 +132,9 @@ def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> 
     Args:
         setting: the setting `redact`: the user's own patterns are taken out too, and `False` leaves the known formats.
     """
-    told = "".join(traceback.format_exception(error)).rstrip()
+    text = "".join(traceback.format_exception(error)).rstrip()
     redact = build_redactor(setting or True)
-    return redact(told) if redact else told
+    return redact(text) if redact else text
 
 
 _ESCAPED = re.compile(r"\\(?<!\\\\)\\*+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|033|[nrtbfe\"'`/])")
@@ -162,15 +162,14 @@ _SIGNS = r"\x1b\^\u241b\x07\[\u00ad\u200b-\u200d\u2060\ufeff%&="
 _JOINED = re.compile(rf"(?=[{_SIGNS}\\\r\n\"'])(?:{_COLOUR}|{_CONTINUED}|{_CODED})")
 _SPACED = re.compile(rf"(?=[{_SIGNS}])(?:{_COLOUR}|{_CODED})")
 _GOES_ON = re.compile(r"[\w-]|\.{1,2}\w")
-"""Follows a match that ends within another token, which begins on the next line."""
+"""Matches after a token that ends within another one, which begins on the next line."""
 
 
 class View:
     """A text as it is meant: without escapes and colour codes, each of which is one character here, or none.
 
     Args:
-        gap: what stands for a colour code: a blank for secrets that begin or end at one, nothing for secrets that it
-            stands within.
+        gap: replaces a colour code: a blank for secrets that begin or end at one, nothing for secrets that it splits.
     """
 
     def __init__(self, text: str, disguises: re.Pattern[str], gap: str = "") -> None:
@@ -183,7 +182,7 @@ class View:
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int], dict[int, int]]:
-        """Where the view goes on after what differs; how much longer the original is up to there; widths there."""
+        """Returns where the view goes on after a difference; how much longer the original is up to there; widths."""
         places, shifts, widths = [0], [0], {}
         for found in self._disguises.finditer(self._of):
             at = found.start() - shifts[-1]
@@ -200,14 +199,14 @@ class View:
         return Span(first, last + widths.get(span.end - 1, 1), span.kind)
 
     def is_joined(self, span: Span) -> bool:
-        """Returns True for a whole token within which something stands in the original that the view does not show."""
+        """Returns True for a whole token that holds, in the original, something that the view does not show."""
         there = self.back(span)
         return there.end - there.first != span.end - span.first and _GOES_ON.match(self.text, span.end) is None
 
 
 @lru_cache(maxsize=1024)
 def _plain(coded: str) -> str:
-    """Returns the character that a code stands for."""
+    """Returns the character that a code means."""
     if coded.startswith("&"):
         return unescape(coded.replace("amp;", ""))
     sign = coded.lstrip("\\%=")

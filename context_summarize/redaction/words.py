@@ -13,7 +13,7 @@ _LANGUAGES = tomllib.loads((resources.files("context_summarize.redaction") / "da
 CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
 STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
-"""A text without these, in lower case, holds no telling word."""
+"""A text that, in lower case, holds none of these holds no telling word."""
 _STEM = re.compile(
     "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(STEMS, itemgetter(0)))
 )
@@ -38,7 +38,7 @@ _TELLING = re.compile(
 
 
 def telling(text: str) -> Iterator[re.Match[str]]:
-    """Words for passwords, in the group of their language, and for other secrets, in one that ends with `_other`."""
+    """Finds words for passwords, in the group of their language, and for other secrets, in one ending with `_other`."""
     low = text.lower()
     if len(low) != len(text):
         low = "".join(sign.lower()[0] for sign in text)
@@ -47,13 +47,15 @@ def telling(text: str) -> Iterator[re.Match[str]]:
             yield word
 
 
-_AFTER = r"(?:\s{1,2}%s(?:\s[\w.-]{1,20}){0,3}?)?(?:(?P<sign>%%s)|\s{0,4}(?P<prose>[\u2013\u2014]|%s):?(?:\s{1,4}|%s))"
+_DASH = r"[\u2013\u2014]|(?<=\S )-(?= )"
+_BETWEEN = r"(?:\s{1,2}%s(?:\s[\w.-]{1,20}){0,3}?)?"
+_AFTER = rf"{_BETWEEN}(?:(?P<sign>%%s)|\s{{0,4}}(?P<prose>{_DASH}|%s):?(?:\s{{1,4}}|%s))"
 _OPENING = r"(?=[!-~\u201c\u300c\u300e])"
 JOINTS = {
     name: _AFTER % (_any(words["between"]), _any(words["joints"]), _OPENING if name in CJK else "(?!)")
     for name, words in _LANGUAGES.items()
 }
-"""The link between a word of each language and its value: a sign, whose pattern is to be filled in, or `is`."""
+"""The link between a word of each language and its value: `is`, or a sign, whose pattern the caller fills in."""
 _FOLLOWING = _of_all("following", cjk=False)
 _ORDINARY_CJK = _of_all("ordinary", cjk=True)
 ORDINARY = re.compile(
@@ -63,4 +65,4 @@ ORDINARY = re.compile(
 FOLLOWS = re.compile(
     rf"(?i)\s{{0,40}}(?:\Z|[^\w\s(=+/]|\n|{_of_all('following', cjk=True)})|\s{{1,40}}(?:\w{{1,3}}|{_FOLLOWING})(?!\w)"
 )
-"""Matches after a word that stands alone, as a password does, and not before a noun."""
+"""Matches after a word on its own, such as a password, and not before a noun."""

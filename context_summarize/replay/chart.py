@@ -1,4 +1,4 @@
-"""The chart of a replay as SVG, tokens over its requests; and `element`, which markup is built from."""
+"""The chart of a replay as SVG, with tokens over requests; and `element`, which builds markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from context_summarize.replay.result import ReplayResult
 WIDTH, HEIGHT = 880, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 764, 16, 286
 _MOST_BUDGETS = 4
-"""The chart is at most so many budgets high: a longer history leaves it at the top."""
+"""The chart is at most so many budgets high; the curve of a longer history ends at the top."""
 _LINE = 15
 """Pixels from one line of a label to the next."""
 
@@ -19,7 +19,7 @@ Point = tuple[float, float]
 
 
 class _Scale:
-    """Pixels of a point: requests from the left, counted from 1, and tokens from the bottom."""
+    """Converts to pixels: requests, counted from 1, from the left, and tokens from the bottom."""
 
     def __init__(self, requests: int, most: float) -> None:
         self._requests = requests
@@ -57,15 +57,15 @@ def chart(result: ReplayResult) -> Element:
         drawn.append(element("path", d=curve, class_="requests"))
         drawn.extend(_dots(result, scale))
         top = scale.y(min(result.history_tokens, scale.most))
-        told = ("the history,",) if grown[-1] <= scale.most else ("the history", "goes on, to")
-        labels.append((top, "history", (*told, f"{result.history_tokens:,} tokens")))
+        words = ("the history,",) if grown[-1] <= scale.most else ("the history", "goes on, to")
+        labels.append((top, "history", (*words, f"{result.history_tokens:,} tokens")))
         labels.append((scale.y(sizes[-1]), "requests", ("what the", "model gets")))
     drawn.extend(_labels(labels))
     return drawn
 
 
 def _served(result: ReplayResult) -> Iterator[Point]:
-    """(request, tokens): each request that was sent, and before a compaction the request that was due."""
+    """Yields (request, tokens) for each request, and before it the size that a compaction has reduced."""
     due = {line.row: line.before_tokens for line in reversed(result.compactions)}
     for at, request in enumerate(result.requests, 1):
         if request.row in due:
@@ -95,12 +95,12 @@ def _dots(result: ReplayResult, scale: _Scale) -> Iterator[Element]:
     requests = {request.row: at for at, request in enumerate(result.requests, 1)}
     for number, line in enumerate(result.compactions, 1):
         x, y = f"{scale.x(requests[line.row]):.1f}", f"{scale.y(line.after_tokens):.1f}"
-        told = f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens"
-        yield element("a", element("circle", element("title", told), cx=x, cy=y, r="3"), href=f"#compaction-{number}")
+        title = f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens"
+        yield element("a", element("circle", element("title", title), cx=x, cy=y, r="3"), href=f"#compaction-{number}")
 
 
 def _labels(labels: Iterable[tuple[float, str, Sequence[str]]]) -> Iterator[Element]:
-    """Yields the names beside the ends of the curves, each below the one before."""
+    """Yields the labels at the ends of the curves, moved down where they would overlap."""
     free = 0.0
     for wanted, kind, lines in sorted(labels):
         y = max(wanted, free)
@@ -114,13 +114,13 @@ def _text(x: float, y: float, words: str, **attributes: str) -> Element:
 
 
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that no document may hold: control characters and lone surrogates."""
+"""Characters that no document may contain: control characters and lone surrogates."""
 
 
 def element(tag: str, *children: Element | str, **attributes: str) -> Element:
-    """An element; its texts are escaped when it is written, so that no text of a recording is ever read as markup.
+    """Returns an element. Its texts are escaped when it is written, so that no text of a recording becomes markup.
 
-    `class_` gives `class`, `stroke_width` gives `stroke-width`.
+    `class_` becomes `class`, and `stroke_width` becomes `stroke-width`.
     """
     made = Element(tag, {name.rstrip("_").replace("_", "-"): _legible(text) for name, text in attributes.items()})
     for child in children:

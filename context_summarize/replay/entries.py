@@ -1,4 +1,4 @@
-"""Entries of recordings as rows: messages of Amplifier, OpenAI and Anthropic, and the lines of Claude Code."""
+"""Turns the entries of recordings into rows: messages of Amplifier, OpenAI and Anthropic, and lines of Claude Code."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import result_value
 
 _LONGEST = 200
-"""Characters of what names a kind of entry."""
+"""Characters of the name of a kind of entry."""
 _SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
-"""Marks a row of the user that the program has written."""
+"""Mark of a user row that the program has written."""
 
 
 class Entries:
-    """Takes in the entries of a recording in their order; results become rows of their own, as Amplifier has them."""
+    """Reads the entries of a recording in order. Results become separate rows, as in Amplifier."""
 
     def __init__(self) -> None:
         self._rows: list[JsonRow] = []
         self._left_out: dict[str, list[Any]] = {}
-        """Kind of entry → how often it was seen, and where first."""
+        """Kind of entry → how many there were, and the place of the first."""
         self._answer: tuple[str, JsonRow] | None = None
-        """Id and row of an answer that may go on: Claude Code writes a line for each block, with results between."""
+        """Id and row of an answer that may continue: Claude Code writes a line for each block, with results between."""
         self._typed: list[Any] = []
+        """Texts that the user typed while the agent worked, and that still wait."""
         self._shown: list[JsonRow] = []
-        """Text that the user typed while the agent worked: still waiting, and seen behind the next results."""
+        """Rows of such texts that the agent sees after the next results."""
 
     def rows(self) -> list[JsonRow]:
         """Returns the rows of all entries, each of them checked."""
@@ -37,7 +38,7 @@ class Entries:
         return self._rows
 
     def left_out(self) -> str:
-        """Returns the kinds of what gave no row, each with its number and its first place; "" where there is none."""
+        """Returns the kinds of entries that gave no row, each with its number and its first place; "" without any."""
         return ", ".join(f"{count:,} {kind} (first: {place})" for kind, (count, place) in self._left_out.items())
 
     def leave_out(self, kind: str, place: str) -> None:
@@ -45,7 +46,7 @@ class Entries:
         self._left_out.setdefault(kind[:_LONGEST], [0, place])[0] += 1
 
     def read(self, value: Any, place: str) -> None:
-        """Takes in a value of JSON: a message, a list of them, or an object that holds one under `messages`."""
+        """Reads a value of JSON: a message, a list of messages, or an object with a list under `messages`."""
         if isinstance(value, dict) and isinstance(value.get("messages"), list):
             if value.get("system"):
                 self._add({"role": "system", "content": value["system"]}, place)
@@ -68,7 +69,7 @@ class Entries:
             self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
 
     def _read_line(self, line: Mapping[str, Any], message: Mapping[str, Any], place: str) -> None:
-        """Takes in a line of Claude Code, or of another program that keeps a message under this key."""
+        """Reads a line of Claude Code, or of another program that keeps a message under the key `message`."""
         if line.get("isSidechain") is True:
             self.leave_out("of a sub-agent", place)
         elif line.get("isCompactSummary") is True and self._rows:
@@ -89,11 +90,11 @@ class Entries:
             self._typed.clear()
         elif self._typed:
             content = self._typed.pop(0)
-            if line.get("operation") == "remove" and isinstance(content, str):  # else it comes as a line of its own
+            if line.get("operation") == "remove" and isinstance(content, str):  # else a line of its own follows
                 self._shown.append({"role": "user", "content": content})
 
     def _add(self, entry: Any, place: str, answer: str = "") -> None:
-        """Takes in a message; `answer` is the id of an answer that may come in parts."""
+        """Adds a message; `answer` is the id of an answer that may come in parts."""
         try:
             row = normalise(entry)
         except MessageError as error:

@@ -28,18 +28,18 @@ class Inspection:
     """Rows that a summariser reads; the other rows belong to the host, such as system rows."""
     tokens: int
     unanswered_calls: list[str]
-    """Calls that another message follows before their result, each as `tool in message 7`."""
+    """Calls without a result before the next message, each as `tool in message 7`."""
     orphan_results: int
     """Results that answer no call."""
     roles: list[Line]
     tools: list[Line]
-    """By tool, in the order of their first calls: calls, results, and the tokens of these."""
+    """For each tool, in the order of first calls: calls, results, and the tokens of the results."""
     largest: list[Line]
     """The messages that take the most tokens."""
 
 
 def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = lambda rows: None) -> Inspection:
-    """Reads the rows of a recording once. No provider is asked, and nothing is written.
+    """Reads the rows of a recording once. Calls no provider, and writes nothing.
 
     Args:
         progress: called after every row with the number of rows read so far.
@@ -67,7 +67,7 @@ def inspect_rows(rows: Sequence[JsonRow], *, progress: Callable[[int], None] = l
 
 
 def _roles(history: Log) -> list[Line]:
-    """Returns the roles in the order in which they come."""
+    """Returns a line for each role, in the order of their first rows."""
     sizes: dict[str, list[int]] = {}
     for row, size in zip(history.rows, history.tokens, strict=True):
         sizes.setdefault(row.role, []).append(size)

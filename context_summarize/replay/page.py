@@ -1,4 +1,4 @@
-"""Writes a replay as one HTML page that runs nothing and loads nothing: sizes, compactions, and what summaries keep."""
+"""Writes a replay as one HTML page that runs and loads nothing: sizes, compactions, and values that summaries keep."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from context_summarize.transcript.rendered import RenderedRow, counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _COMPACTIONS = 300
-"""The newest so many are shown, so that a browser opens the page of any session."""
+"""The page shows the newest so many, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
-"""Characters of a text, and values of a list, that the page holds; it says how much is left out."""
+"""Most characters of a text, and most values of a list. The page says how much is left out."""
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
 _ABOUT_VALUES = (
     "An exact value is a name in a call, or a name or figure in the user's words. A merged summary is "
@@ -35,11 +35,11 @@ _ABOUT_VALUES = (
 
 
 def check_page(path: Path) -> None:
-    """Refuse a page that cannot be written, as far as this is visible before the work, or would replace other data.
+    """Checks, before the work, that a page can be written and replaces no other data.
 
     Raises:
-        CommandError: there is no such folder, or the name is a folder's, a device's, or that of a file of another
-            kind, which may be a session.
+        CommandError: there is no such folder, or the name belongs to a folder, a device, or a file of another kind,
+            which may be a session.
     """
     if str(path).startswith("-"):
         raise CommandError(f"a name is missing before {str(path)!r}; a file of that name is ./{path}")
@@ -56,7 +56,7 @@ def check_page(path: Path) -> None:
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Writes the page of a replay of the recording `title`; a CommandError where the file cannot be written."""
+    """Writes the page of a replay of the recording `title`; raises CommandError if the file cannot be written."""
     try:
         path.write_text(render_page(result, title), encoding="utf-8", newline="\n")
     except OSError as error:
@@ -64,7 +64,7 @@ def write_page(result: ReplayResult, path: Path, title: str) -> None:
 
 
 def render_page(result: ReplayResult, title: str) -> str:
-    """Returns the page as HTML. Secrets are taken out of its texts as they are taken out of what a summariser reads."""
+    """Returns the page as HTML. Its texts are redacted like the texts that a summariser reads."""
     style = (files("context_summarize.replay") / "assets" / "page.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -118,10 +118,10 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 
 
 def _rendered(number: int, row: JsonRow, clean: Callable[[str], str]) -> RenderedRow:
-    told = analyse(row)
-    said = own_texts(told) if is_of_user(row, None) else ()
-    own = None if said is None or told.role != "user" else clean("\n".join(said))
-    return RenderedRow(number, told.role, None, clean(row_text(row)), own, len(told.calls))
+    facts = analyse(row)
+    said = own_texts(facts) if is_of_user(row, None) else ()
+    own = None if said is None or facts.role != "user" else clean("\n".join(said))
+    return RenderedRow(number, facts.role, None, clean(row_text(row)), own, len(facts.calls))
 
 
 def _compaction(
@@ -131,7 +131,7 @@ def _compaction(
     messages: Sequence[RenderedRow],
     clean: Callable[[str], str],
 ) -> Element:
-    """One compaction: its figures, and the rows that the module shows since then; `before`: those until then."""
+    """Returns one compaction: its figures, and the new rows of the module; `before` are its rows until then."""
     where = f"message {line.message:,}" if line.message else f"row {line.row:,}"
     size = f"{line.before_tokens:,} → {line.after_tokens:,} tokens"
     opened = element(
@@ -141,8 +141,8 @@ def _compaction(
         id=f"compaction-{number}",
     )
     calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
-    told = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}, waited {line.wait_ms:,} ms."
-    opened.append(element("p", f"{told} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
+    made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}, waited {line.wait_ms:,} ms."
+    opened.append(element("p", f"{made} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
     texts = [clean(row_text(row)) for row in line.made_rows]
     stay = []
     for at, row in enumerate(line.made_rows):
@@ -160,7 +160,7 @@ def _compaction(
 
 
 def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
-    """One summary with the values of its messages; `others`: the texts of the other rows that code or a model made."""
+    """Returns one summary with the values of its messages; `others` are the texts of the module's other rows."""
     first, last = row["metadata"]["messages"]
     readings = Readings.fresh({}, ())
     readings.read(messages[first - 1 : last])
@@ -168,7 +168,10 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
     here, there = ({*map(spelled, values_in(one))} for one in (text, others))
     lists: dict[str, list[str]] = {"Lost": [], "In another row of the request": [], "Kept": []}
     for value in values:
-        lists["Kept" if value in here else "In another row of the request" if value in there else "Lost"].append(value)
+        if value in here:
+            lists["Kept"].append(value)
+        else:
+            lists["In another row of the request" if value in there else "Lost"].append(value)
     kept = len(lists["Kept"])
     level = row["metadata"].get("level")
     name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")
@@ -177,15 +180,15 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
         name,
         _text(text),
         *(_values(title, found) for title, found in lists.items() if found),
-        told=[
+        beside=[
             element("meter", value=f"{kept}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
             element("span", f"keeps {share}"),
         ],
     )
 
 
-def _opened(name: str, *inside: Element, told: Sequence[Element] = ()) -> Element:
-    return element("details", element("summary", element("b", f"{name} "), *told), *inside, class_="made")
+def _opened(name: str, *inside: Element, beside: Sequence[Element] = ()) -> Element:
+    return element("details", element("summary", element("b", f"{name} "), *beside), *inside, class_="made")
 
 
 def _text(text: str) -> Element:

@@ -31,14 +31,14 @@ async def replay(
     token_budget: int | None = None,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> ReplayResult:
-    """Feeds the rows to a new manager, asks for a view before every assistant row, and checks every view.
+    """Adds the rows to a new manager, requests a view before every assistant row, and checks every view.
 
-    Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
+    Unless `cache` names a store, summaries are kept in memory, so that a replay uses none of an earlier one.
 
     Args:
-        rows: messages, as of a recording.
+        rows: the messages of a recording.
         provider: writes the summaries; its window gives the budget.
-        name: the name under which the setting `summary_provider` finds it.
+        name: the name by which the setting `summary_provider` refers to it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
         progress: called after every row with the number of rows fed so far.
 
@@ -88,7 +88,7 @@ _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason"
 
 
 class _Session:
-    """The part of a coordinator that the manager uses: the providers by name, and hooks that receive its events."""
+    """The parts of a coordinator that the manager uses: the providers by name, and hooks for its events."""
 
     def __init__(self, providers: dict[str, Any], result: ReplayResult) -> None:
         self.hooks = self
@@ -96,7 +96,7 @@ class _Session:
         self._result = result
         self._reason = ""
         self._made: list[dict[str, Any]] = []
-        """Compactions of the request that is being made."""
+        """The compactions of the current request."""
 
     def get(self, mount_point: str) -> Any:
         return self._providers if mount_point == "providers" else None
@@ -110,7 +110,7 @@ class _Session:
             self._made.append({**data, "reason": self._reason})
 
     def served(self, row: int, view: Sequence[JsonRow]) -> None:
-        """The request before this row, counted from 1, was answered with this view."""
+        """Notes the view that answered the request before this row, counted from 1."""
         ours = tuple(shown for shown in view if (shown.get("metadata") or {}).get("source") == SOURCE)
         for data in self._made:
             made = Compaction(
@@ -126,7 +126,7 @@ class _Session:
 
 
 class _Audit:
-    """Measures and checks what a manager hands out, and writes it into the result. It reads only rows."""
+    """Measures and checks the rows that a manager returns, and writes the findings into the result."""
 
     def __init__(self, result: ReplayResult, count: Count) -> None:
         self._result = result
@@ -165,7 +165,7 @@ class _Audit:
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:
-        """Compares the rows that were fed with the rows that the manager holds, which carry a time."""
+        """Compares the rows that were added with the rows that the manager returns, which have a time."""
         fed = self._result.rows
         pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
         changed = [

@@ -1,4 +1,4 @@
-"""Recorded sessions: finds a file by its name or its session, and reads it in any of the forms of `entries`."""
+"""Finds the file of a recorded session by name or session id, and reads it in any of the forms of `entries`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXPECTED = (
     "them, one JSON object a line or all in one array"
 )
 _NAMED = 5
-"""Ids that an error names."""
+"""Most ids that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,17 @@ class Recording:
     """A recorded session."""
 
     name: str
-    """Its name in outputs, such as that of its file."""
+    """Its name in outputs, such as the file's name."""
     rows: list[JsonRow]
     left_out: str = ""
-    """Entries that gave no row: each kind with its number and its first place; "" where there is none."""
+    """The kinds of entries that gave no row, each with its number and its first place; "" without any."""
 
 
 def open_recording(given: str) -> Recording:
     """Returns the recording that a command names: a file, a session's folder, its id or the beginning of one, or `-`.
 
-    The file has one entry per line, or is one JSON document. What is no message is left out and named, also a last
-    line that is cut off, as in a file that is still being written.
+    The file has one entry per line, or is one JSON document. Entries that are no messages are left out and reported,
+    also a last line that is cut off because the file is still being written.
 
     Raises:
         CommandError: nothing or more than one session has this name; or the file cannot be read, or holds no message.
@@ -57,7 +57,7 @@ def open_recording(given: str) -> Recording:
 
 
 def _path(given: str) -> Path:
-    """Returns the file that is meant; it need not exist."""
+    """Returns the file that the command's argument names; it need not exist."""
     path = Path(given)
     try:
         if (path / _TRANSCRIPT).is_file():
@@ -65,12 +65,12 @@ def _path(given: str) -> Path:
         if path.exists() or os.sep in given or path.suffix:
             return path
     except (OSError, ValueError):
-        return path  # reading it tells what is wrong with its name
+        return path  # reading it raises an error that says what is wrong
     return _stored(given)
 
 
 def _stored(beginning: str) -> Path:
-    """Returns the transcript of the session in Amplifier's folder whose id this is, or begins so.
+    """Returns the transcript of the session in Amplifier's folder whose id is this, or begins with it.
 
     Raises:
         CommandError: no session, or several.

@@ -1,4 +1,4 @@
-"""A replay as plain data: requests, compactions, checks and totals, and rows as a reader sees them."""
+"""A replay as plain data: requests, compactions, checks and totals; and the text of rows for readers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Compaction:
     row: int
     """The assistant row, counted from 1 over all rows, that answers the compacted request."""
     message: int | None
-    """The number of that row, as frames and recall count; None for a row without one."""
+    """The number of that row, as frames and recall show it; None for a row without one."""
     before_tokens: int
     after_tokens: int
     segments: int
@@ -82,7 +82,7 @@ class Check:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """A replay. It is independent of the manager and of how it is printed."""
+    """The results of a replay."""
 
     provider: str
     """The name of the provider that wrote the summaries."""
@@ -91,21 +91,21 @@ class ReplayResult:
     window: int | None = None
     """Tokens of the context window that gives the budget; None if the budget is set directly."""
     redact: bool | tuple[str, ...] = True
-    """The setting of that name: what a page removes from its texts."""
+    """The setting of that name, for the texts of a page."""
     rows: list[JsonRow] = field(default_factory=list)
-    """The size of the recording."""
+    """The rows of the recording."""
     numbers: list[int | None] = field(default_factory=list)
     """The message number of each of these rows; None for a row without one."""
     history_tokens: int = 0
-    """Tokens of the rows that were fed so far."""
+    """Tokens of the rows that were added so far."""
     requests: list[RequestSize] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     last_view: list[JsonRow] = field(default_factory=list)
     stable_rows: int = 0
-    """Sum over all requests: rows at the start that repeat the previous request."""
+    """Rows at the start of a request that repeat the previous request, summed over all requests."""
     compared_rows: int = 0
-    """Sum over all requests except the last: rows."""
+    """Rows of all requests except the last."""
     provider_calls: int = 0
     made_summaries: int = 0
     """Summaries that the provider wrote."""
@@ -126,21 +126,16 @@ class ReplayResult:
         return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
 
     @property
-    def no_summary_made(self) -> bool:
-        """True if the provider was asked for summaries and every one failed: only fallback summaries were shown."""
-        return self.failed_summaries > 0 and self.made_summaries == 0
-
-    @property
     def failed(self) -> Check | None:
         """The first check that failed."""
         return next((check for check in self.checks if not check.ok), None)
 
     @property
     def problem(self) -> str | None:
-        """Returns the problem that a reader of the figures should know first; None without one."""
+        """The problem that a reader of the figures should know first; None without one."""
         if self.failed is not None:
             return f"FAILED: {self.failed.name}: {self.failed.first}"
-        if self.no_summary_made:
+        if self.failed_summaries and not self.made_summaries:
             return (
                 f"NO SUMMARIES: {self.provider} was called {counted(self.provider_calls, 'time')} and wrote none. "
                 "All summaries are fallback summaries, written by code. The warnings above say why."
@@ -148,7 +143,7 @@ class ReplayResult:
         return None
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the output of `--json`: every figure, compaction and check, but no row."""
+        """Returns the output of `--json`: every figure, compaction and check, without rows."""
         data = {name: getattr(self, name) for name in _FIGURES.split()}
         data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
         made = [asdict(line) for line in self.compactions]
@@ -158,7 +153,7 @@ class ReplayResult:
 
 
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
-    """Returns the costs of a replay, as (what, figure, remark)."""
+    """Returns the figures of a replay, as (what, figure, remark)."""
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
@@ -176,19 +171,19 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
 
 
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
-    """Returns the number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
+    """Returns the number of each row, as frames and recall show it: rendered rows from 1, None for the rest."""
     rendered = [analyse(row).rendered for row in rows]
     return [number if shown else None for number, shown in zip(accumulate(rendered), rendered, strict=True)]
 
 
 def named(numbers: Sequence[int | None], row: int) -> str:
-    """`message 7`; `row 9` for a row without a number. `row` counts from 1 over all rows."""
+    """Returns `message 7`, or `row 9` for a row without a number. `row` counts from 1 over all rows."""
     number = numbers[row - 1] if row <= len(numbers) else None
     return f"row {row:,}" if number is None else f"message {number:,}"
 
 
 def row_text(row: JsonRow) -> str:
-    """Returns the words of a row, whole: its text and results, then a line for each call. Thinking is left out."""
+    """Returns the text of a row: its texts and results, then a line for each call. Thinking is left out."""
     calls = analyse(row).calls
     content = row.get("content")
     if calls and isinstance(content, list | tuple):

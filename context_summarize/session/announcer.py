@@ -1,4 +1,4 @@
-"""Tells of compactions: their events, each announcement closed exactly once; lines in the log and for the user."""
+"""Reports compactions: their events, lines in the log, and lines for the user."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from context_summarize.transcript.rendered import counted
 logger = logging.getLogger(__name__)
 
 _LONG_WAIT = 3.0
-"""Seconds after which a user wants to know why nothing happens."""
+"""Seconds of waiting after which the user gets a line about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The changes by a compaction, or an undo, beside the sizes of the request."""
+    """The changes that a compaction or an undo makes, apart from the request's size."""
 
     plan: Plan | None = None
     """None for an undo."""
@@ -33,11 +33,11 @@ class Change:
     fallbacks: int = 0
     """Nodes of the view that no model wrote."""
     new_fallbacks: int = 0
-    """Those that the view did not show before."""
+    """Fallbacks that the view did not show before."""
     shortened: int = 0
-    """Rows that the view shows shortened, and did not before."""
+    """Rows that the view shows shortened and did not shorten before."""
     values: Kept = field(default_factory=Kept)
-    """Exact values of the rows that are summarised anew: how many the view holds."""
+    """How many exact values of the newly summarised rows the view keeps."""
     waited: float = 0.0
     """Seconds."""
 
@@ -46,7 +46,7 @@ class Announcer:
     """Puts the events of compactions into an outbox; each announcement is closed exactly once.
 
     Args:
-        to_user: the host's user gets a line for what takes time or costs quality.
+        to_user: True if the host's user gets a line about what takes time or costs quality.
     """
 
     def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
@@ -54,26 +54,26 @@ class Announcer:
         self._is_open = self._is_over = False
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
-        """Says that a compaction is being made, unless that is known; `rows`: of the history."""
+        """Announces that a compaction is being made, unless that is announced already; `rows` counts the history."""
         if self._is_open:
             return
         self._is_open = True
-        told = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
-        self._outbox.put(PRE_COMPACT, {**told, "usage": round(used / budget, 4), "reason": reason})
+        data = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
+        self._outbox.put(PRE_COMPACT, {**data, "usage": round(used / budget, 4), "reason": reason})
 
     def withdraw(self, used: int, rows: int, waited: float) -> None:
-        """Closes an announcement of a compaction that is not made after all: nothing was saved."""
+        """Closes the announcement of a compaction that is not made after all: it has saved nothing."""
         if self._is_open:
             self._close(used, used, rows, Change(waited=waited), is_undo=False)
 
     def made(self, change: Change, limits: RequestLimits, before: Conversation, after: Conversation) -> int:
-        """Tells of a change that has just become the view; the tokens that it saves, as the provider counts."""
+        """Reports a change of the view that was just made; returns the tokens that it saves, as the provider counts."""
         plan, values = change.plan, change.values
         rows, rows_left = before.rendering(), after.rendering()
         tokens, left = limits.used(rows.tokens), limits.used(rows_left.tokens)
         self.announce(plan.reason if plan else "undo", limits.budget, tokens, len(before.log))
         self._close(tokens, left, len(rows_left.entries), change, is_undo=plan is None)
-        told = {
+        data = {
             "undo": plan is None,
             "before_tokens": tokens,
             "after_tokens": left,
@@ -83,7 +83,7 @@ class Announcer:
             "target_tokens": limits.used(limits.own.target_room),
             "strategy_level": plan.level if plan else 0,
         }
-        self._outbox.put(COMPACTION, told)
+        self._outbox.put(COMPACTION, data)
         logger.info(
             "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
             "compaction" if plan else "undo of a compaction",
@@ -97,28 +97,28 @@ class Announcer:
         )
         if values.kept or values.lost:
             found = "; recall finds them" if before.log.recall else ""
-            such = f", such as {', '.join(values.examples)}{found}" if values.lost else ""
+            examples = f", such as {', '.join(values.examples)}{found}" if values.lost else ""
             logger.info(
-                "compaction: of %s that are summarised now, %d stand in the view, %d do not%s",
+                "compaction: of %s that are summarised now, the view shows %d and does not show %d%s",
                 counted(values.kept + values.lost, "exact value"),
                 values.kept,
                 values.lost,
-                such,
+                examples,
             )
         if self._to_user and plan is not None:
-            self._tell_user(change, tokens, left, after.view)
+            self._notify_user(change, tokens, left, after.view)
         return tokens - left
 
-    def _tell_user(self, change: Change, before: int, after: int, view: View) -> None:
+    def _notify_user(self, change: Change, before: int, after: int, view: View) -> None:
         summaries = counted(len(view.shown), "summary", "summaries")
-        self._outbox.tell(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
+        self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
         if change.new_fallbacks:
             failed = counted(change.new_fallbacks, "summary", "summaries")
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
-            self._outbox.tell(text, "warning")
+            self._outbox.notify(text, "warning")
 
     def fits(self, view: Rendering, limits: RequestLimits, used: int) -> None:
-        """Warns, once, of requests that do not fit, of `used` tokens, until one fits."""
+        """Warns of a request of `used` tokens that does not fit; then not again until one has fitted."""
         is_over = used > limits.budget
         if is_over and not self._is_over:
             largest = view.largest(limits.own.system_tokens)
@@ -135,24 +135,24 @@ class Announcer:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Tells the host's user of a wait that becomes long."""
+        """Shows the host's user a line if the wait becomes long."""
         if not self._to_user:
             yield
             return
-        notice = asyncio.create_task(self._tell_wait(), name="context-summarize:notice")
+        notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
         try:
             yield
         finally:
             notice.cancel()
 
-    async def _tell_wait(self) -> None:
+    async def _notify_of_wait(self) -> None:
         await asyncio.sleep(_LONG_WAIT)
-        self._outbox.tell("context: the request waits for summaries of older messages …")
+        self._outbox.notify("context: the request waits for summaries of older messages …")
         await self._outbox.flush()
 
     def _close(self, before: int, after: int, rows: int, change: Change, *, is_undo: bool) -> None:
         self._is_open = False
-        told = {
+        data = {
             "message_count": rows,
             "tokens": after,
             "token_count": after,
@@ -168,4 +168,4 @@ class Announcer:
             "wait_ms": round(change.waited * 1000),
             "undo": is_undo,
         }
-        self._outbox.put(POST_COMPACT, told)
+        self._outbox.put(POST_COMPACT, data)

@@ -1,4 +1,4 @@
-"""A compaction: the texts that its plan lacks, the view with summaries and notes, and the swap."""
+"""A compaction: gets the texts that its plan lacks, builds the view with summaries and notes, and makes it current."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ class Compactions:
     def __init__(self, current: Current) -> None:
         self._current, self._tasks = current, current.tasks
         self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
-        """How many requests had been served at each of the last compactions."""
+        """For each of the last compactions, how many requests had been served before it."""
 
     def may_fire(self) -> bool:
         """Returns True while the throttle allows a compaction of a view that cannot fit."""
         requests = self._current.services.totals.requests
-        return sum(requests - at < _WINDOW for at in self._made_at) < _MOST_COMPACTIONS
+        recent = [at for at in self._made_at if requests - at < _WINDOW]
+        return len(recent) < _MOST_COMPACTIONS
 
     def holds(self, seen: Look) -> bool:
-        """Returns True while a plan holds: the conversation and its segments are those that it was made for."""
+        """Returns True while the conversation and its segments are those that the plan was made for."""
         return self._current.is_current(seen.chat) and seen.chat.segments is self._current.chat.segments
 
     async def fetch(self, plan: Plan, seen: Look, tried: Tried, *, falls_back: bool) -> None:
-        """Gets the texts that a plan lacks; where nobody waits any more, fallbacks take the place of the late ones."""
+        """Gets the texts that a plan lacks. With `falls_back` it does not wait: fallbacks replace the late ones."""
         chat, services = seen.chat, self._current.services
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
@@ -62,14 +63,14 @@ class Compactions:
         if falls_back:
             await self._tasks.place(plan.missing, chat.log)
         elif self.holds(seen):
-            tried.in_vain = not all(map(self._tasks.known, plan.missing))
+            tried.wait_is_over = not all(map(self._tasks.known, plan.missing))
 
     async def make(self, plan: Plan, seen: Look, tried: Tried) -> Conversation | None:
-        """Makes a plan's view, and goes on with it; None where others have changed what was planned for."""
+        """Builds a plan's view and makes it current; returns None if the conversation has changed meanwhile."""
         view, kept = await self.view(seen.chat, plan)
         if not self.holds(seen) or len(view.shown) < len(view.nodes):
             return None
-        # Nothing is awaited from here on: all that may fail has been awaited.
+        # No await follows: all that may fail has been awaited.
         current, before = self._current, self._current.chat
         view = replace(view, rows_at_compaction=len(before.log), hides_system=before.view.hides_system)
         after = before.compacted(view, current.records.hash_of(before.log, view))
@@ -77,7 +78,7 @@ class Compactions:
         new = [item for item in view.shown if item.node.place not in shown_before]
         change = Change(
             plan=plan,
-            from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
+            from_cache=sum(item.node.key in self._tasks.stored for item in new),
             fallbacks=sum(item.summary.fallback for item in view.shown),
             new_fallbacks=sum(item.summary.fallback for item in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
@@ -87,7 +88,7 @@ class Compactions:
         tried.saved = current.announcer.made(change, seen.limits, before, after)
         current.prefetch.stop()
         current.chat = after
-        before.log.forget_what_is_not_in(view)
+        before.log.keep_entries_of(view)
         self._tasks.compacted(view.shown, before.log)
         self._made_at.append(current.services.totals.requests)
         current.services.totals.compactions += 1
@@ -95,20 +96,20 @@ class Compactions:
         return after
 
     async def view(self, chat: Conversation, plan: Plan) -> tuple[View, Kept]:
-        """Returns the plan's view with the rows that are known, and the values of what it summarises anew."""
+        """Returns the plan's view with the known summaries, and the counts of exact values that it keeps."""
         view, before = plan.view, chat.view
         rows = filter(None, (self._tasks.shown(node, chat.log) for node in view.nodes))
-        bare = replace(view, shown=tuple(rows), places=before.places, told=before.told)
+        bare = replace(view, shown=tuple(rows), places=before.places, lost_values=before.lost_values)
         if not view.frontier:
             return bare, Kept()
-        # What is merged is in the view no more; what is merged at once has been in none.
+        # The view does not show the summaries below a merge. No view has shown those that were merged at once.
         below = [node for node in with_children(view.nodes) if node not in view.nodes]
         known = [(node, text) for node in below if (text := self._tasks.known(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
         earlier = {node.place: (node, text) for node, text in known if not text.fallback}
         jobs = self._current.host.mounts.operations()
 
-        def noted() -> tuple[View, Kept]:
+        def with_notes() -> tuple[View, Kept]:
             written = chat.notes.write(bare, [*earlier.values()], plan.notes_room, jobs)
             frame, pairs = self._current.services.prompts.frame.fill, zip(bare.shown, written.shown, strict=True)
             made = replace(
@@ -116,14 +117,14 @@ class Compactions:
                 shown=tuple(show_node(chat.log, item.node, item.summary, frame, text) for item, text in pairs),
                 notes=show_notes(chat.log, written.text, view.frontier) if written.text else None,
                 places=written.places,
-                told=written.told,
+                lost_values=written.lost_values,
             )
             entries = render(chat.log, made).entries
             return made, chat.notes.kept(before.frontier, view.frontier, [entry.row for entry in entries])
 
         try:
-            return await in_thread(chat.log.characters_from(0), noted)
-        except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
-            says = traceback_of(error, self._current.services.config.redact)
-            logger.error("the notes cannot be written, so the view has none: %s", says)
+            return await in_thread(chat.log.characters_from(0), with_notes)
+        except Exception as error:  # noqa: BLE001 - notes quote any text, and a request can do without them
+            trace = traceback_of(error, self._current.services.config.redact)
+            logger.error("the notes cannot be written, so the view has none: %s", trace)
             return bare, Kept()

@@ -1,4 +1,4 @@
-"""The conversation that a request touches: a frozen value, swapped in one assignment."""
+"""The conversation, a frozen value: each change is a new value, and one assignment makes it current."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from context_summarize.core.segments import Cutting, Segments, derive_segment_to
 from context_summarize.core.view import View
 
 _FRESH = 20
-"""Rows behind a compaction within which another one is made only where the base is full."""
+"""Rows after a compaction. Until so many have come, another compaction is made only if the base is full."""
 _MOST_EARLIER = 8
-"""Views that are kept so that compactions can be taken back; records know earlier ones."""
+"""Earlier views that are kept in memory for `undo()`; records hold older ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """Changes by the user in a session: pins, and compactions that were taken back."""
+    """The user's changes to a session: pins, and compactions that were taken back."""
 
     pins: frozenset[int] = frozenset()
     """Rendered groups that stay verbatim from the next compaction on."""
     undone: tuple[str, ...] = ()
     """Hashes of the records of compactions that were taken back."""
     undone_at: int | None = None
-    """Tokens of the view when a compaction was taken back, and none has followed; else None."""
+    """Tokens of the view right after the last undo; None once a compaction has followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A log with its view. The log, its segments and its notes grow at their ends; another log is another value."""
+    """A log with its view. The log, its segments and its notes grow at their ends; a new log needs a new value."""
 
     log: Log
     notes: NotesLog
@@ -44,40 +44,40 @@ class Conversation:
     """True once recorded compactions have been looked for."""
     steered: Steered = Steered()
     earlier: tuple[View, ...] = ()
-    """The views before the last few compactions of this process, the oldest first: what can be taken back."""
+    """The views before the last few compactions of this process, the oldest first; `undo()` goes back to the last."""
 
     def rendering(self) -> Rendering:
         """Returns the rows of a request with this view."""
         return render(self.log, self.view)
 
     def left(self, rendering: Rendering) -> int:
-        """Returns the tokens of the view as the last compaction, or the undo of one, has left it."""
+        """Returns the tokens of the view right after the last compaction or undo."""
         return max(rendering.left, self.steered.undone_at or 0)
 
     def with_view(self, view: View) -> Conversation:
-        """Returns the conversation with another view of its past; a factory's prompt hides what it has hidden."""
+        """Returns the conversation with another view. System rows that a factory's prompt hides stay hidden."""
         return replace(self, view=replace(view, hides_system=self.view.hides_system), segments=self._segments_for(view))
 
     def compacted(self, view: View, record_hash: str | None) -> Conversation:
-        """Returns the conversation with the view of a compaction, whose record has this hash."""
+        """Returns the conversation with the view of a compaction. `record_hash` is the hash of its record."""
         undone = tuple(hash_ for hash_ in self.steered.undone if hash_ != record_hash)
         steered = replace(self.steered, undone=undone, undone_at=None)
         earlier = (*self.earlier, self.view)[-_MOST_EARLIER:]
         return replace(self, view=view, segments=self._segments_for(view), earlier=earlier, steered=steered)
 
     def _segments_for(self, view: View) -> Segments | None:
-        return self.segments and self.segments.going_on_from(view.frontier)
+        return self.segments and self.segments.with_boundary_at(view.frontier)
 
     @property
     def is_fresh(self) -> bool:
-        """True where few rows have come since the last compaction: the next one can wait until the base is full."""
+        """True if few rows have come since the last compaction: the next one waits until the base is full."""
         is_made = self.view.compactions > 0 and self.steered.undone_at is None
         return is_made and len(self.log) - self.view.rows_at_compaction < _FRESH
 
     def cut_for(self, base: int, config: Config, cutting: Cutting) -> Conversation:
-        """Returns the conversation with segments as a base wants them.
+        """Returns the conversation with segments that fit the base.
 
-        Their length is fixed at the first base, and derived anew when it is too long for a later one.
+        The first base fixes their length. The length is derived again only if it is too long for a later base.
         """
         given, now = config.segment_tokens, self.segments
         if now is not None and (given is not None or not is_too_long(now.cutting.segment_tokens, base)):

@@ -1,4 +1,4 @@
-"""The conversation of a session as it is now, and what all that read or change it share."""
+"""The current conversation of a session, and the services that its readers and writers share."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from context_summarize.summaries.services import Services, Statistics
 T = TypeVar("T")
 
 END_SECONDS = 5.0
-"""How long the end of a session takes at most, in all."""
+"""Seconds that the end of a session takes at most."""
 _FOR_CALLS, _FOR_FINISH = 0.8, 0.9
-"""Shares of it: until then summaries under way are waited for; until then they are stored and told of."""
+"""Shares of these seconds: for waiting until summaries are made, and for that with storing and reporting them."""
 
 
 class Current:
-    """Holds the conversation as it is now.
+    """Holds the current conversation.
 
-    There is no lock: rows, other requests and the user's steering may come during any wait. What was planned before a
-    wait is committed only if history, view and pins are still those that it was planned for.
+    There is no lock: rows, other requests and the user's steering may come during any wait. A plan is committed only
+    if log, view and pins are still those that it was made for.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Current:
         self._left = END_SECONDS
         """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
-        """The last request that was answered for good: the same one again has the same view, without a compaction."""
+        """The last request that has its final answer: the same one again gets the same view, without a compaction."""
         self.chat = self.fresh()
 
     def fresh(self) -> Conversation:
@@ -89,7 +89,7 @@ class Current:
         return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
 
     def begin(self, chat: Conversation) -> None:
-        """Goes on with another conversation: what is being made for the old one comes to nothing."""
+        """Replaces the conversation; summaries that are being made for the old one are not used."""
         self.prefetch.stop()
         self.announcer.withdraw(0, len(self.chat.log), 0.0)
         self.tasks.begin_anew()
@@ -97,7 +97,7 @@ class Current:
         self.chat, self.answered = chat, None
 
     async def steer(self, chat: Conversation) -> None:
-        """Goes on with what a user has changed: one assignment, then the record and the events."""
+        """Makes a conversation current that the user has changed; writes its record and sends the events."""
         self.prefetch.stop()
         self.chat, self.answered = chat, None
         await self.records.write(chat)
@@ -106,17 +106,17 @@ class Current:
     def is_current(self, chat: Conversation) -> bool:
         """Returns True while log, view and pins are those of this conversation."""
         now = self.chat
-        # Requests that were told of different system prompts hide the stored one in turn: that is no other view.
+        # Requests may hide and show the stored system prompt in turn: that is no other view.
         view = replace(chat.view, hides_system=now.view.hides_system)
         return now.log is chat.log and now.view == view and now.steered is chat.steered
 
     async def resumed(self, *, hides_system: bool) -> Conversation:
-        """Returns the conversation as it is now. Once per history, the farthest record that matches it is taken up.
+        """Returns the current conversation. Once for each history it resumes from the record that matches.
 
-        No provider is asked.
+        Calls no provider.
 
         Args:
-            hides_system: a factory's prompt takes the place of stored system rows.
+            hides_system: True if a factory's prompt replaces the stored system rows.
         """
         while True:
             chat = self.chat
@@ -146,29 +146,29 @@ class Current:
             await self.records.write(self.chat, is_new=False)
 
     async def tokens(self) -> int:
-        """Tokens of the request as it would go out now, as the provider counts; 0 while there is nothing."""
+        """Returns the tokens of the request as it would be sent now, as the provider counts; 0 while it is empty."""
         system = self.host.system
         if not len(self.chat.log) and not system.text:
             return 0
         chat = await self.resumed(hides_system=system.text is not None)
         return self.host.meter.correct(chat.rendering().tokens + system.tokens + self.retention.tokens)
 
-    def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
-        """Takes in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+    def observe(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
+        """Takes in an `llm:response` of a call that is not ours, or a `provider:error` of the loop.
 
-        Those of another provider say nothing of the view.
+        Events of another provider say nothing about the view.
         """
         is_good, name = not by_loop and response.get("status", "ok") == "ok", response.get("provider")
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
         if isinstance(name, str) and self.host.mounts.is_another(name):
             return
-        self.host.refusals.heard(response, by_loop=by_loop)
+        self.host.refusals.observe(response, by_loop=by_loop)
         if is_good and isinstance(usage := response.get("usage"), dict):
             self.host.meter.observe(usage)
 
     async def finish(self) -> None:
-        """Begins no more summaries; what is under way may take its time, and is stored then."""
+        """Starts no more summaries; waits some seconds for those under way, and stores them."""
         await self._ends(self._finished, _FOR_FINISH)
 
     async def _finished(self) -> None:
@@ -177,7 +177,7 @@ class Current:
         await self.services.outbox.flush()
 
     async def close(self, *others: Callable[[], Awaitable[None]]) -> None:
-        """Ends what is under way, these others at the same time, and lets go of the store."""
+        """Ends all work, calls these others at the same time, and closes the store."""
         ending = (self.prefetch.close, self.tasks.close, self.services.outbox.close, self._release, *others)
         await self._ends(lambda: asyncio.gather(*(end() for end in ending)))
 
@@ -186,14 +186,14 @@ class Current:
         await self.services.store.close()
 
     async def _ends(self, work: Callable[[], Awaitable[Any]], share: float = 1.0) -> None:
-        """Does this within what is left for the end of the session, or a share of it; what takes longer is given up."""
+        """Runs `work` within the time left for the session's end, or a share of it; then gives it up."""
         began = asyncio.get_running_loop().time()
         with contextlib.suppress(TimeoutError):
             await within(work, max(0.0, share * self._left - GRACE))
         self._left -= asyncio.get_running_loop().time() - began
 
     def plan_input(self, chat: Conversation, limits: RequestLimits) -> PlanInput:
-        """Returns what a plan for this conversation is made from."""
+        """Returns the input of a plan for this conversation."""
 
         def size_of(node: Node) -> int | None:
             shown = self.tasks.shown(node, chat.log)

@@ -17,7 +17,7 @@ from context_summarize.session.conversation import Conversation
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_OF_IT = 0.75
-"""Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
+"""While a request could go on, a compaction of the ready texts must free this share of what all texts would free."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
 Decision = tuple[Step, Plan | None]
@@ -30,16 +30,16 @@ class Look:
 
     chat: Conversation
     limits: RequestLimits
-    """Those of the request, less the rows that stand beside the view."""
+    """The limits of the request, less the rows that are shown beside the view."""
     rendering: Rendering
     used: int
     """The request as it would go out now."""
     due: int
-    """From here on the next compaction is due."""
+    """Tokens of the request from which on the next compaction is due."""
     may_prefetch: bool
-    """The summaries of that compaction may be made before it is due."""
+    """True if the summaries of that compaction may be made before it is due."""
     is_near: bool
-    """A compaction may be due, or its summaries may be made ahead."""
+    """True if a compaction may be due, or its summaries may be made ahead."""
 
 
 @dataclass(slots=True)
@@ -47,19 +47,19 @@ class Tried:
     """The attempts of a request so far."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the host gives it up: then it waits no more."""
+    """Set once the host cancels: then the request waits no more."""
     until: float | None = None
-    """Time of the clock at which its waiting ends; None before it waits."""
+    """Time of the clock at which the request stops waiting; None before it waits."""
     waited: float = 0.0
     """Seconds."""
-    in_vain: bool = False
-    """Waiting has not brought what is missing."""
+    wait_is_over: bool = False
+    """True if the request has waited and texts are still missing."""
     is_late: bool = False
-    """It goes on without what was waited for."""
+    """True if the request goes on without texts that it has waited for."""
     made: int = 0
-    """Compactions: one, and another only where rows that came meanwhile do not fit."""
+    """Compactions. A second one is made only if rows that came meanwhile do not fit."""
     saved: int = 0
-    """Tokens that the last of them has saved, as the provider counts."""
+    """Tokens that the last compaction has saved, as the provider counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,26 +69,26 @@ class Case:
     used: int
     budget: int
     compact_from: float
-    """Tokens from which on a compaction is due; infinite where none is made by itself."""
+    """Tokens from which on a compaction is due; infinite if none is made automatically."""
     defer_below: float = 0.0
-    """A request below this may go on while the texts of its compaction are being made."""
+    """Tokens. A smaller request may go on while the texts of its compaction are being made."""
     is_ahead: bool = False
-    """Texts are made ahead of need, so that a part of a compaction may be ready."""
+    """True if texts are made ahead of need, so that a part of a compaction may be ready."""
     is_cold: bool = False
-    """The provider's cache holds nothing of the request any more: an early compaction costs nothing."""
+    """True if the provider's cache holds nothing of the request any more: an early compaction costs nothing."""
     is_manual: bool = False
-    """`compact()` asks for it."""
+    """True for a request of `compact()`."""
     focus: str | None = None
     is_answered: bool = False
-    """The request has made its compaction, or was answered before and nothing is new: hosts may ask three times."""
-    in_vain: bool = False
-    """Waiting brings nothing more: the deadline has passed, the host has cancelled, or a text was late before."""
+    """True if the request has made its compaction, or was answered before and nothing is new: hosts may ask thrice."""
+    wait_is_over: bool = False
+    """True after the deadline, after the host's cancellation, or if a text was late before: more waiting is useless."""
     may_fire: bool = True
-    """The throttle allows a compaction of a view that cannot fit."""
+    """True if the throttle allows a compaction of a view that cannot fit."""
 
     @property
     def reason(self) -> Reason | None:
-        """Why a compaction is due; None where none is."""
+        """The reason why a compaction is due; None if none is due."""
         if self.is_manual:
             return "manual"
         if self.used > self.budget:
@@ -99,24 +99,24 @@ class Case:
 
     @property
     def goes_on(self) -> bool:
-        """True where nothing needs to be planned."""
+        """True if nothing needs to be planned."""
         return self.reason is None or self.is_answered
 
 
 def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
-    """Returns the next step of a request; `make` plans a compaction of what is known now.
+    """Returns the next step of a request; `make` plans a compaction from the texts that are known now.
 
-    A request goes on as it is where no compaction is due, or none is worth making. A compaction whose texts are all
-    there is made. Where some are missing:
+    A request goes on unchanged if no compaction is due, or none is worth making. If all texts of a compaction are
+    there, it is made. If some are missing:
 
-    1. A compaction of what is ready is made, if texts are made ahead and it frees enough for what it leaves. As
-       long as the request may be put off, it must free three quarters of what the one that is due would.
-    2. Below `defer_below` the request goes on. After a pause that has emptied the provider's cache it does so too.
-    3. Else it waits for the missing texts, until waiting is in vain.
-    4. Then it goes on if it fits; else fallbacks take the place of what is missing.
+    1. If texts are made ahead, a compaction of the ready ones is made, if it frees enough for what it leaves. Where
+       the request could go on instead, it must free three quarters of what the whole compaction would.
+    2. Below `defer_below` the request goes on. After a pause that has emptied the provider's cache it goes on too.
+    3. Else it waits for the missing texts, until `wait_is_over`.
+    4. Then it goes on if it fits. If it does not fit, fallbacks replace the missing texts.
 
-    Whoever acts on it decides again afterwards. That comes to an end: after "wait" every missing text has a size, by a
-    summary or by the fallback of one that failed, or waiting was in vain; after "fall back" each has one.
+    The caller carries the step out and decides again. That ends: after "wait" each missing text has a size, from a
+    summary or from the fallback of a failed one, or `wait_is_over` is true. After "fall back" each text has a size.
     """
     reason = case.reason
     if reason is None or case.goes_on:
@@ -132,25 +132,27 @@ def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]
         return "compact", plan
     if defers:
         return "go on", plan
-    if not case.in_vain:
+    if not case.wait_is_over:
         return "wait", plan
     return ("fall back" if case.used > case.budget else "go on"), plan
 
 
 def decide_for(case: Case, given: PlanInput) -> Decision:
-    """Returns the same, with plans made from this."""
+    """Returns the decision of `decide` with plans that are made from `given`."""
     return decide(case, given.limits, partial(plan_of, given))
 
 
 def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
-    """Returns the plan of what is ready where that is enough; else the one that is waited for, or put off."""
+    """Returns a plan for the ready texts if it frees enough; else the given plan, whose texts are still missing."""
     ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = _MOST_OF_IT * plan.freed if defers else 0
-    return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan
+    if ready.missing or ready.freed < enough or not _frees_enough(ready, limits):
+        return plan
+    return ready
 
 
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
-    """Whether a plan frees enough for what it leaves, also where the room is nearly full: that is read anew once."""
+    """Returns True if a plan frees enough: the provider must read the rows that it leaves once more, without cache."""
     least = GROWTH * limits.threshold * plan.tokens_after
     return plan.fits and plan.freed > least and plan.tokens_before >= limits.again_above(plan.tokens_after)
 
@@ -159,12 +161,12 @@ def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
     """Returns True if a plan frees enough, or is needed to fit.
 
     Args:
-        may_fire: the throttle allows a compaction of a view that cannot fit.
+        may_fire: True if the throttle allows a compaction of a view that cannot fit.
     """
     if plan.freed <= 0:
         return False
     if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
         return True
     if plan.reason == "cold_cache":
-        return 4 * plan.freed >= plan.tokens_before  # the cache holds nothing any more
+        return 4 * plan.freed >= plan.tokens_before  # the provider's cache is empty
     return may_fire if plan.reason == "must_fit" else _frees_enough(plan, limits)

@@ -1,4 +1,4 @@
-"""The host of a session, as requests see it: their limits, the provider's own figures, and whether it has cancelled."""
+"""The host's side of a request: its limits, the provider's figures, and the host's cancellation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from context_summarize.tokens.counter import TokenCounter
 
 
 class Host:
-    """Finds the limits of requests, and hears what the provider says of them."""
+    """Computes the limits of requests, and holds what the provider reports about them."""
 
     def __init__(self, coordinator: Any | None, config: Config) -> None:
         self._config = config
@@ -29,12 +29,12 @@ class Host:
         """True in the session of a sub-agent."""
         self.refusals = Refusals(self.meter, config.safety_margin)
         self.last = RequestOptions()
-        """The host's last options, as far as they hold for more than one request."""
+        """The host's last budget; that of a `hard_fit` request is not kept."""
         self.served: RequestLimits | None = None
-        """Those of the last request."""
+        """The limits of the last request."""
 
     async def limits(self, wanted: RequestOptions) -> RequestLimits:
-        """Returns the limits of the next request; nothing is decided yet.
+        """Returns the limits of the next request.
 
         Raises:
             TypeError, ValueError: as `request_budget`.
@@ -43,8 +43,7 @@ class Host:
         windows = self.mounts.windows
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         budget = await self.refusals.bounded(budget, provider, windows)
-        if system.factory is not None:
-            await system.refresh()
+        await system.refresh()
         cap = self._config.threshold_tokens
         own_cap = None if cap is None else self.meter.own(cap)
         limits = RequestLimits(

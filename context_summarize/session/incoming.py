@@ -1,4 +1,4 @@
-"""Rows that a host hands over: one by one, or in place of the whole history; they go to the history's file as well."""
+"""The rows that a host adds: one by one, or as a whole history. They also go to the history's file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
 
 _AT_ONCE = 50
-"""Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
+"""Rows that are checked before other tasks get a turn. No thread checks them, because the host may change its rows."""
 _MANY = 1_000
-"""Rows above which an import into an empty history is taken in by a thread."""
+"""Rows above which a thread does the import into an empty history."""
 
 
 class Incoming:
@@ -32,16 +32,16 @@ class Incoming:
         self._current, self._now = current, now
         persistence = current.services.config.persistence
         path = session_path(str(persistence["path"]), coordinator) if persistence else None
-        tell = partial(current.services.outbox.tell, level="warning")
-        self.file = HistoryFile(path, self._take, tell) if path else None
+        warn = partial(current.services.outbox.notify, level="warning")
+        self.file = HistoryFile(path, self._take, warn) if path else None
         """The history's file; None where none is kept."""
         self._replacing = asyncio.Lock()
-        """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
+        """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
-        """Rows that were added one by one: those that come after a call of `set` or `clear` stay."""
+        """Counts the rows that were added one by one: those that come after a call of `set` or `clear` stay."""
 
     async def ready(self) -> None:
-        """Until the history's file has been read, if there is one."""
+        """Waits until the history's file has been read, if there is one."""
         if self.file is not None:
             await self.file.ready()
 
@@ -54,7 +54,7 @@ class Incoming:
         raw, file, counter = normalise(message), self.file, self._current.host.counter
         set_times([raw], time_text(self._now()))
         self._added += 1
-        # The row is in place before anything is awaited, so that rows keep the order of the calls.
+        # The row is appended before the first await, so that rows keep the order of the calls.
         if file is not None and not file.loaded:
             await file.append([raw])
             return
@@ -95,7 +95,7 @@ class Incoming:
                     await self.file.append(rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, known: int) -> None:
-        """Goes on with these rows and those that came since the host's call."""
+        """Replaces the history by these rows and those that came since the host's call."""
         kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
         steered, fresh = None, self._current.fresh()
         while self._current.chat.log is log and self._current.chat.steered is not steered:  # a user may pin meanwhile
@@ -111,11 +111,11 @@ class Incoming:
             await self.file.replace([*rows, *added])
 
     def _rows_before(self, added: int) -> int:
-        """Returns how many rows the history had once `added` rows had been added; later ones stay at its end."""
+        """Returns how many rows the history had when `added` rows had been added; later ones stay at its end."""
         return len(self._current.chat.log) - (self._added - added)
 
     async def clear(self) -> None:
-        """Forgets every row, but none that is added after this call."""
+        """Forgets every row that was added before this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
@@ -134,7 +134,7 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
     """Returns every row of a host, checked and copied.
 
     Raises:
-        MessageError: it is no list of rows, or one of them cannot be kept; the text names it.
+        MessageError: `messages` is no list of rows, or one of them cannot be kept; the text names the row.
     """
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, got {type(messages).__name__}")
@@ -152,7 +152,7 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
 def _fill(
     fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], pins: Sequence[tuple[int, str]]
 ) -> Conversation:
-    """Returns a fresh conversation with rows that are known already, with their sizes, and others after them.
+    """Returns a fresh conversation with rows whose sizes are known, and other rows after them.
 
     Args:
         pins: pinned groups by number and hash.

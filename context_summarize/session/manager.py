@@ -11,7 +11,7 @@ from typing import Any
 from amplifier_core.models import HookResult
 
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.events import HEARD, LOOP_ERROR
+from context_summarize.events import LOOP_ERROR, OBSERVED
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.conversation import Conversation
@@ -34,8 +34,8 @@ class SummarizingContextManager:
     Args:
         coordinator: the session's coordinator; None without a host.
         config: settings, checked or as a mapping; or pass them as keywords.
-        store: where summaries are kept; by default what `cache` names, or memory if it names nothing. (`mount()`
-            gives a file in the user's Amplifier folder.)
+        store: keeps the summaries; by default the one that `cache` names, else memory. (`mount()` passes a file in
+            the user's Amplifier folder.)
         clock, sleep: seconds, for retries and measured waiting; replaced in tests.
         now: seconds since 1970, for the time of rows; replaced in tests.
 
@@ -67,7 +67,7 @@ class SummarizingContextManager:
 
     @property
     def conversation(self) -> Conversation:
-        """History, segments and view as they are now: a frozen value, to be read and not to be changed."""
+        """The current history, segments and view: a frozen value, for reading only."""
         return self._current.chat
 
     async def add_message(self, message: JsonRow) -> None:
@@ -85,7 +85,7 @@ class SummarizingContextManager:
 
         Args:
             token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
-            provider: the provider that will be asked; it writes the summaries too unless `summary_provider` is set.
+            provider: the provider of the request; it writes the summaries too unless `summary_provider` is set.
 
         Raises:
             TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
@@ -100,15 +100,15 @@ class SummarizingContextManager:
         token_budget: int | None = None,
         hard_fit: bool = False,
     ) -> list[JsonRow]:
-        """Returns the rows for the next request, with reminders that the host cannot do without.
+        """Returns the rows for the next request, with reminders that the host needs whole.
 
         Hosts find it as the capability `context.request_retention`.
 
         Args:
-            retain_contents: contents of user rows marked ephemeral and persisted. What a compaction has summarised
-                stands whole behind the summaries. A TypeError says what else was given.
+            retain_contents: contents of user rows marked ephemeral and persisted. The request shows those that a
+                compaction has summarised whole, right after the summaries. Anything but a list raises TypeError.
             provider, token_budget: as in `get_messages_for_request`.
-            hard_fit: the provider finds the rows that were served last too large; they become fewer.
+            hard_fit: True if the provider has refused the last request as too large; this one is smaller.
         """
         retained = retained_texts(retain_contents)
         return await self._rows(
@@ -131,13 +131,13 @@ class SummarizingContextManager:
 
     @property
     def messages(self) -> list[JsonRow]:
-        """The same as `get_messages()`: copies; changing them changes nothing here."""
+        """The messages as `get_messages()` returns them, also as copies."""
         return [copy_json(row.raw) for row in self.conversation.log.rows]
 
     async def set_messages(self, messages: Iterable[JsonRow]) -> None:
-        """Replaces the history, as hosts do at resume and to repair a transcript.
+        """Replaces the history. Hosts call it to resume a session and to repair a transcript.
 
-        Summaries of an unchanged prefix are found again by their keys, and the last compaction by its record.
+        The summaries of an unchanged prefix are found again by their keys, and the last compaction by its record.
 
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
@@ -145,10 +145,10 @@ class SummarizingContextManager:
         await self._incoming.set(messages)
 
     async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
-        """The same as `set_messages`: newer hosts call it with a history that they have saved and trust.
+        """Replaces the history as `set_messages` does. Newer hosts call it with a history that they saved and trust.
 
-        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`), which are kept, and are
-        nobody's words to summarise.
+        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`). They are kept and never
+        summarised.
 
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
@@ -156,16 +156,16 @@ class SummarizingContextManager:
         await self.set_messages(messages)
 
     async def clear(self) -> None:
-        """Forgets the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
+        """Forgets the conversation. The store keeps its summaries, under keys that are not looked up any more."""
         await self._incoming.clear()
 
     async def get_token_count(self) -> int:
-        """Returns the tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
+        """Returns the tokens of the view as it would be sent now, without a compaction; 0 while it is empty."""
         await self._incoming.ready()
         return await self._current.tokens()
 
     async def should_compact(self) -> bool:
-        """True if the next request would make a compaction; loops that compact by themselves ask it. Starts nothing."""
+        """Returns True if the next request would make a compaction, for loops that call `compact()`. Starts nothing."""
         await self._incoming.ready()
         return await self._steering.due_reason() is not None
 
@@ -173,7 +173,7 @@ class SummarizingContextManager:
         """Makes a compaction now, down to `keep_recent`, with the last request's provider and budget.
 
         Args:
-            focus: what the summary of the newest summarised part should keep above all.
+            focus: the subject that the summary of the newest summarised part should keep above all.
 
         Returns:
             Tokens saved: `get_token_count()` before minus after.
@@ -187,12 +187,12 @@ class SummarizingContextManager:
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
-        """Returns what `compact()` would do now, without making it or asking anybody."""
+        """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
         await self._incoming.ready()
         return await self._steering.preview()
 
     async def undo(self) -> int:
-        """Takes the last compaction back without a call; the tokens that the request grows by.
+        """Takes the last compaction back without a call; returns the tokens by which the request grows.
 
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
@@ -201,38 +201,35 @@ class SummarizingContextManager:
         return await self._steering.undo()
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keeps messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pin`."""
+        """Keeps messages verbatim from the next compaction on; returns all pinned numbers. See `Steering.pin`."""
         await self._incoming.ready()
         return await self._steering.pin(messages)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
-        """Lets go of these pins, or of all; the numbers of those left. See `Steering.unpin`."""
+        """Removes these pins, or all; returns the numbers that are still pinned. See `Steering.unpin`."""
         await self._incoming.ready()
         return await self._steering.unpin(messages)
 
     async def settle(self) -> None:
-        """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
+        """Waits for prefetched summaries, at most `wait_seconds`: replays leave no time between requests."""
         await self._current.prefetch.settled(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
-        """Reads summarised or shortened rows back, as the model asks for them, while there is room for an answer.
+        """Returns summarised or shortened rows that match the query, as far as there is room for an answer.
 
         Raises:
             TypeError: `query` is no `RecallQuery`.
-            RecallError: the query names nothing that is there, or there is no room for an answer.
+            RecallError: nothing matches the query, or there is no room for an answer.
         """
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
-        budget = served.budget if served else DEFAULT_BUDGET
-        bound = (
-            served.used(served.own.defer_below(chat.left(chat.rendering())))
-            if served and self._config.auto_compact
-            else budget
-        )
+        budget = bound = served.budget if served else DEFAULT_BUDGET
+        if served and self._config.auto_compact:
+            bound = served.used(served.own.defer_below(chat.left(chat.rendering())))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
-        """Returns calls, tokens, dollars and seconds that the summaries of this session have taken so far."""
+        """Returns the calls, tokens, dollars and seconds that this session's summaries have taken so far."""
         tokens, chat, served = await self.get_token_count(), self.conversation, self._host.served
         shown = chat.view.shown
         return replace(
@@ -246,7 +243,7 @@ class SummarizingContextManager:
 
     @property
     def _system_prompt_factory(self) -> Callable[[], Awaitable[str]] | None:
-        """Who is asked for the system prompt. Hooks read it under this name, wrap it, and set it again."""
+        """The factory of the system prompt. Hooks read it under this name, wrap it, and set it again."""
         return self._host.system.factory
 
     @_system_prompt_factory.setter
@@ -254,46 +251,47 @@ class SummarizingContextManager:
         self._host.system.set_factory(factory)
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
-        """Asks `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
+        """Sets the factory of the system prompt; each request calls it once. Its prompt hides stored system rows.
 
-        Reminder blocks in the prompt end the request instead. What cannot be called is a TypeError.
+        System rows of hooks stay. Reminder blocks of the prompt move to the end of the request. A factory that cannot
+        be called raises TypeError.
         """
         self._host.system.set_factory(factory)
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
-        """Hear an `llm:response` or `provider:error`: figures correct our measuring, refusals make requests smaller."""
-        if event in HEARD and isinstance(data, dict) and not own_call.get():
-            self._current.heard(data, by_loop=event == LOOP_ERROR)
+        """Takes in an `llm:response` or `provider:error`: usage corrects our measuring, refusals bound the budget."""
+        if event in OBSERVED and isinstance(data, dict) and not own_call.get():
+            self._current.observe(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
 
     def claim_foreground_usage(self) -> Callable[..., bool]:
-        """For loops that know which response was for the view: see `Meter.claim`."""
+        """Returns the function by which a loop says which response was for the view: see `Meter.claim`."""
         return self._host.meter.claim()
 
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
-        return self._requests.is_compacting
+        return self._requests.compacting > 0
 
     async def stop_waiting(self) -> None:
-        """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
+        """Answers a request that waits for summaries now, because the host has cancelled. The work goes on."""
         self._current.tasks.end_waits()
 
     async def prepare(self) -> None:
-        """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""
+        """Checks `summary_provider` and looks for the tool `recall`, once all modules are mounted."""
         self._host.mounts.check()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 
     async def finish(self) -> None:
-        """The session ends: wait some seconds for summaries under way and store them, and end the others.
+        """Ends the session's work: waits some seconds for summaries under way, stores them, and ends the others.
 
-        With `close()` it takes at most five seconds. Hosts clean their providers up before the context, so that calls
-        that went on until then would fail.
+        With `close()` it takes at most five seconds. Hosts clean up their providers before the context: calls that
+        still run then would fail.
         """
         await self._current.finish()
 
     async def close(self) -> None:
-        """Ends what is under way and lets go of the store."""
+        """Ends all work and closes the store."""
         file = self._incoming.file
         await self._current.close(self._recall.close, *([file.close] if file else []))

@@ -1,4 +1,4 @@
-"""The modules beside the context: providers, who of them summarises, and the jobs that the host has under way."""
+"""The other modules of a session: its providers, the one of them that summarises, and the host's running jobs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _RESOLVER = "model_role_resolver"
 _ROLE_SECONDS = 10.0
 """Seconds for resolving a role."""
 _OPERATIONS = "context.active_operations"
-"""Registered by loops with background jobs (amplifier-module-loop-live): a callable that lists them."""
+"""A capability of loops with background jobs (amplifier-module-loop-live): a callable that lists the jobs."""
 _MOST_OPERATIONS = 20
 _FIELDS = ("tool", "status", "job_id", "job", "call_id", "call")
 
 
 class Mounts:
-    """The providers of a session: those mounted, and the one seen last."""
+    """Finds the providers of a session: those mounted, and the one that the host passed last."""
 
     def __init__(self, coordinator: Any | None, config: Config) -> None:
         self._coordinator = coordinator
@@ -36,7 +36,7 @@ class Mounts:
         self._last: Any | None = None
         self._warned = False
         self._of_role: Sequence[tuple[str, str | None]] | None = None
-        """Providers and models that the role resolves to, the best first; None before it was asked for."""
+        """Providers and models that the role resolves to, the best first; None before the resolver is asked."""
         self.windows = Windows(config, self.is_cancelled)
 
     def is_cancelled(self) -> bool:
@@ -44,14 +44,14 @@ class Mounts:
         return bool(getattr(getattr(self._coordinator, "cancellation", None), "is_cancelled", False))
 
     def mounted(self) -> dict[str, Any]:
-        """Providers by name; empty before the session is ready and without a coordinator."""
+        """Returns the providers by name; none before the session is ready, or without a coordinator."""
         if self._coordinator is None:
             return {}
         found = self._coordinator.get("providers")
         return dict(found) if isinstance(found, Mapping) else {}
 
     def offers_recall(self) -> bool:
-        """Returns True if the model can read summarised messages back, by the setting or by the tool's own module."""
+        """Returns True if the model has the tool `recall`, by the setting or by the tool's own module."""
         tools = None if self._coordinator is None else self._coordinator.get("tools")
         return self._config.recall_tool or (isinstance(tools, Mapping) and RECALL in tools)
 
@@ -69,17 +69,20 @@ class Mounts:
         return getattr(last, "name", None) != name and found is not None and found is not last
 
     async def summariser(self) -> Target | None:
-        """Who writes summaries, and with which model; None = nobody.
+        """Returns the provider that writes summaries, with its model; None without one.
 
-        `summary_provider` if it is mounted, or what the role resolves to; else the provider of the request, and not
-        with a model of another one.
+        It is `summary_provider` if that is mounted, or the provider that the role resolves to. Else it is the provider
+        of the request, which is not asked for a model of another one.
         """
         provider, model, mounted, basis = self.seen(None), self._config.summary_model, self.mounted(), "request"
         if self._config.summary_provider is not None:
             named = self._named(mounted)
             if named is None and mounted:
                 self.check()
-            provider, model, basis = (provider, None, basis) if named is None else (named, model, "summary_provider")
+            if named is None:
+                model = None
+            else:
+                provider, basis = named, "summary_provider"
         elif self._config.summary_model_role is not None and (found := await self._resolved(mounted)) is not None:
             (provider, model), basis = found, "summary_model_role"
         if provider is None:
@@ -89,7 +92,7 @@ class Mounts:
         return Target(provider, _name_of(provider, mounted), model, room, output, basis)
 
     async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
-        """Returns the first mounted candidate for `summary_model_role`; None, said once, without one.
+        """Returns the first mounted candidate for `summary_model_role`; without one None, which is logged once.
 
         Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
         amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
@@ -105,34 +108,34 @@ class Mounts:
                 if self.is_cancelled():
                     return None
                 self._of_role = []
-                self._say_of_role(f"cannot be resolved: {traceback_of(error, self._config.redact)}")
+                self._report_role(f"cannot be resolved: {traceback_of(error, self._config.redact)}")
         for name, model in self._of_role or ():
             if (provider := find_provider(name, mounted)) is not None:
                 return provider, model
         if mounted:
-            self._say_of_role(f"names no mounted provider (mounted: {', '.join(sorted(mounted))})")
+            self._report_role(f"names no mounted provider (mounted: {', '.join(sorted(mounted))})")
         return None
 
-    def _say_of_role(self, what: str) -> None:
+    def _report_role(self, problem: str) -> None:
         if not self._warned:
             self._warned = True
-            told = "summary_model_role %r %s; the session's own provider writes the summaries"
-            logger.error(told, self._config.summary_model_role, what)
+            text = "summary_model_role %r %s; the session's own provider writes the summaries"
+            logger.error(text, self._config.summary_model_role, problem)
 
     def _capability(self, name: str) -> Any | None:
         look_up = getattr(self._coordinator, "get_capability", None)
         return look_up(name) if callable(look_up) else None
 
     def _named(self, mounted: Mapping[str, Any]) -> Any | None:
-        """Returns the provider that `summary_provider` means, if there is one."""
+        """Returns the provider that `summary_provider` names, if there is one."""
         if not mounted and self._last is not None:
             mounted = {_name_of(self._last, {}): self._last}
         return find_provider(self._config.summary_provider or "", mounted)
 
     def check(self) -> None:
-        """Says once, as an error in the log, when nothing mounted fits what the settings say of who summarises."""
+        """Logs an error, once, if no mounted module fits the settings for the summariser."""
         if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
-            self._say_of_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
+            self._report_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
         name, model, mounted = self._config.summary_provider, self._config.summary_model, self.mounted()
         if name is None or self._warned or self._named(mounted) is not None:
             return
@@ -145,9 +148,9 @@ class Mounts:
         )
 
     def operations(self) -> tuple[str, ...]:
-        """Returns the jobs that the host has under way beside the conversation: a line each, at most twenty.
+        """Returns a line for each job that runs beside the conversation, at most twenty.
 
-        Nothing where the host has no list, or it cannot be read.
+        Returns none if the host has no list of them, or if the list cannot be read.
         """
         try:
             found = self._capability(_OPERATIONS)
@@ -166,10 +169,10 @@ def _name_of(provider: Any, mounted: Mapping[str, Any]) -> str:
 
 
 def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
-    """Returns the provider that users mean by a name; None if none is meant.
+    """Returns the provider that a user's name refers to; None if there is none.
 
-    A mount name, which is the instance id where there is one; or a module id, as the mount name or the provider's own
-    package tells it; or the name that a provider gives itself. Of several instances of a module the first is taken.
+    The name is a mount name (the instance id, if there is one), a module id, or the provider's own `name`. A module id
+    is compared with the mount names and with the providers' packages. Of several instances the first is taken.
     """
     short = name.removeprefix(_PREFIX)
     package = f"amplifier_module_{name.replace('-', '_')}"

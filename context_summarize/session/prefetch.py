@@ -29,16 +29,16 @@ class Prefetch:
         self._outbox = outbox
         self._plan_next = plan_next
         self._seen: tuple[object, ...] | None = None
-        """The state at the last look: with nothing new there is nothing new to start."""
+        """The state at the last look. While nothing in it changes, there is nothing to start."""
         self._started: set[str] = set()
-        """Keys that were started for the next compaction: what fails is not asked for again before it."""
+        """Keys started for the next compaction. One that fails is not started again before that compaction."""
         self._task: asyncio.Task[None] | None = None
         self._given_up_at: int | None = None
-        """The registry's version when a wait was given up: what hangs is waited for once."""
+        """The registry's version when a wait timed out: a call that hangs is waited for only once."""
         self._closed = False
 
     def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
-        """Starts what can be started now, and has the rest follow; no provider is waited for."""
+        """Starts the summaries that can be started now; a task starts the others later. Waits for no provider."""
         seen = (chat.log, chat.view, limits.own, _leaves(chat), self._tasks.version)
         if self._closed or seen == self._seen:
             return
@@ -49,13 +49,13 @@ class Prefetch:
         self._task = asyncio.create_task(self._follow(chat, limits, target), name="context-summarize:prefetch")
 
     async def _follow(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
-        """Plans again as long as texts come: merges are started once the texts below them are there."""
+        """Plans again whenever texts arrive, and starts the merges whose children are now known."""
         planned_at = self._tasks.version
         while True:
             await self._tasks.settled(self._started)
             if planned_at == self._tasks.version:
                 return
-            await self._outbox.flush()  # the next request, which would do it, may be long in coming
+            await self._outbox.flush()  # the next request, which would also do it, may come much later
             planned_at = self._tasks.version
             self._start(chat, limits, self._plan_next(chat, limits), target)
 
@@ -63,7 +63,7 @@ class Prefetch:
         """Starts every summary whose children are known."""
         unmade = {node.place: node for node in to_make(plan.missing, self._tasks.known)}
         first = [node for node in unmade.values() if all(map(self._tasks.known, node.children))]
-        # A merge of few nodes is wasted where estimates merge too much, or if more nodes follow.
+        # A merge of few nodes is wasted if the estimated sizes were too high, or if more nodes follow.
         with_small = plan.reached and all(node.children for node in first)
         for node in first:
             is_small = 0 < len(node.children) < limits.own.fan_in
@@ -72,26 +72,26 @@ class Prefetch:
                 self._tasks.start(node, chat.log, target)
 
     def is_busy(self, chat: Conversation) -> bool:
-        """Returns True while that work goes on, or a new segment is to be added to it."""
+        """Returns True while summaries are made ahead, or if a new segment has no summary started yet."""
         is_new = self._seen is None or self._seen[3] != _leaves(chat)
         return is_new or (self._task is not None and not self._task.done())
 
     async def settled(self, seconds: float) -> None:
-        """Until that work has ended, at most so long; what was late once is not waited for again."""
+        """Waits for the task, at most so many seconds; a task that was late once is not waited for again."""
         if self._task is None or self._given_up_at == self._tasks.version:
             return
         done, _ = await asyncio.wait([self._task], timeout=seconds)
         self._given_up_at = None if done else self._tasks.version
 
     def stop(self) -> None:
-        """Plans nothing more for this compaction: it has been made, or its history is gone. Calls under way go on."""
+        """Stops planning for this compaction: it has been made, or its history is gone. Calls under way go on."""
         if self._task is not None:
             self._task.cancel()
         self._task = self._seen = None
         self._started.clear()
 
     async def close(self) -> None:
-        """Ends the task, and begins no other: a request that is still being answered may look again."""
+        """Ends the task, and starts no other, even if a request that is still running looks again."""
         self._closed = True
         task = self._task
         self.stop()

@@ -1,4 +1,4 @@
-"""The records of a session's views: written after each change, and looked for when a history is taken up."""
+"""The records of a session's views: each change writes one, and a resumed history looks for one."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
 _AT_ONCE = 500
-"""Hashes that are looked up together: the wanted record is mostly among those of the newest rows."""
+"""Hashes that are looked up together. The wanted record is mostly among the newest ones."""
 
 
 class Records:
-    """Writes the records of one session, and finds the one that it goes on from. No provider is asked.
+    """Writes the records of one session, and finds the one that it resumes from. Calls no provider.
 
     Args:
-        session_id: the host's; None without one: where the user has put the session is not kept then.
+        session_id: the host's id of the session. Without one the user's changes (`Steered`) are not kept.
     """
 
     def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
         self._store, self._tasks = services.store, tasks
         self._writing: asyncio.Task[None] | None = None
-        """The last write; it waits for those before it, or an older state would overwrite a newer one."""
+        """The last write. It waits for the one before it, so that no older state overwrites a newer one."""
         config, prompts = services.config, services.prompts
         self._frame = prompts.frame.fill
         self._keep_recent = config.keep_recent
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        """The beginning of a record's hash: summaries of other prompts or settings are not adopted."""
+        """Every hash begins with it, so that a session adopts no record of other prompts or settings."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
 
     async def write(self, chat: Conversation, *, is_new: bool = True) -> None:
-        """Records the view, and where the user has put the session; it is written whoever is cancelled meanwhile.
+        """Writes the view's record and the session's own one. A cancelled caller does not stop the write.
 
         Args:
-            is_new: else the view has been taken up from a record.
+            is_new: False if the view comes from a record.
         """
         log, steered = chat.log, chat.steered
         found, view = dict[str, Any](), None
@@ -69,46 +69,48 @@ class Records:
             await self._store.put_record(hash_, data)
 
     def hash_of(self, log: Log, view: View) -> str | None:
-        """Returns the hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
+        """Returns the hash of a view's record; None for a view that shows every row whole.
 
-        None for a view that shows every row whole.
+        It covers all rows up to the last one that the view summarises or shortens.
         """
         until = _until(log, view)
         return log.running_hash(self._seed, until) if until else None
 
     async def close(self) -> None:
-        """Waits a little for what is being written."""
+        """Waits for the last write, at most half a second."""
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=0.5)
 
     async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered, bool]:
-        """Returns the record to go on from, None without a compaction; where the user has put it; whether that is new.
+        """Returns the record to resume from, or None; the user's changes; and whether both must be written.
 
-        A history that goes on from the rows which this session had, shows the same view. Another one takes up the
-        farthest record that it begins with.
+        A history that continues the session's rows shows the session's view. Another one resumes from the farthest
+        record whose rows it begins with.
         """
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
-        own = own if isinstance(own, dict) else None  # a user's own store may give anything
+        own = own if isinstance(own, dict) else None  # a user's own store may return anything
         hashes = await self._hashes(chat.log)
         steered = _steered(own, chat.log) if own and chat.steered == Steered() else chat.steered
         if own and own.get("of") in hashes:
             found = from_data(own.get("view"), chat.log, self._keep_recent)
-            if found is not None or own.get("view") is None:
-                return found and await self._shown(chat, found), steered, False
+            if found is not None:
+                return await self._shown(chat, found), steered, False
+            if own.get("view") is None:
+                return None, steered, False
         found = await self._farthest(chat, hashes, steered.undone)
         return found, steered, own is not None or found is not None
 
     async def earlier(self, chat: Conversation) -> View:
-        """Returns the view before the last compaction: after a restart, nothing but its record knows it."""
+        """Returns the view before the last compaction, from its record: a new process has no other source."""
         hashes = (await self._hashes(chat.log))[: _until(chat.log, chat.view)]
         found = await self._farthest(chat, hashes, {*chat.steered.undone, *hashes[-1:]})
         return found.view if found else View()
 
     def undone(self, chat: Conversation, earlier: View) -> tuple[str, ...]:
-        """Returns the hashes of the records that the session passes over once it has gone back to the earlier view."""
+        """Returns the hashes of the records that the session ignores once it is back at the earlier view."""
         taken_back = self.hash_of(chat.log, chat.view)
         if taken_back is None or taken_back == self.hash_of(chat.log, earlier):
-            return chat.steered.undone  # the earlier view's record takes its place
+            return chat.steered.undone  # the earlier view has the same record
         return (*chat.steered.undone, taken_back)
 
     async def _hashes(self, log: Log) -> list[str]:
@@ -117,18 +119,20 @@ class Records:
         return await in_thread(log.characters_from(0), log.running_hashes, self._seed, groups)
 
     async def _farthest(self, chat: Conversation, hashes: list[str], undone: Container[str]) -> Recorded | None:
-        """Returns the farthest record of these hashes, those that are undone aside."""
+        """Returns the farthest record that has one of these hashes and is not undone; None without one."""
         for end in range(len(hashes), 0, -_AT_ONCE):
-            some = hashes[max(0, end - _AT_ONCE) : end][::-1]
-            records = await self._store.get_records(some)
-            for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
+            newest_first = hashes[max(0, end - _AT_ONCE) : end][::-1]
+            records = await self._store.get_records(newest_first)
+            for hash_ in newest_first:
+                if hash_ not in records or hash_ in undone:
+                    continue
                 found = from_data(records[hash_], chat.log, self._keep_recent)
                 if found is not None:
                     return await self._shown(chat, found)
         return None
 
     async def _shown(self, chat: Conversation, found: Recorded) -> Recorded:
-        """Returns the same with the rows of its view; a text that is gone becomes a fallback."""
+        """Returns the record with the rows of its view; a fallback replaces a text that is gone."""
         view, notes, log = found.view, found.view.notes, chat.log
         shown = await self._tasks.place(view.nodes, log)
         for at, text in found.cut.items():
@@ -141,9 +145,9 @@ class Records:
 
 
 def _until(log: Log, view: View) -> int:
-    """Rendered groups that a view's record is of: those summarised, and those up to the last row that is shortened."""
+    """Returns how many rendered groups a view's record covers: up to the last one summarised or shortened."""
     last = max((number for row in view.shortened if (number := log.number_of(row))), default=0)
-    group = log.group_of_message(min(last, log.closed_rows()))
+    group = log.group_of_message(min(last, log.closed_rows))
     return max(view.frontier, 0 if group is None else group + 1)
 
 
@@ -152,4 +156,4 @@ def _steered(own: JsonRow, log: Log) -> Steered:
         at = None if own["undone_at"] is None else int(own["undone_at"])
         return Steered(moved(own["pins"], log), tuple(map(str, own["undone"])), at)
     except (KeyError, TypeError, ValueError):
-        return Steered()  # of another form
+        return Steered()  # the record has another form

@@ -1,4 +1,4 @@
-"""A request, from its limits to its rows: the conversation is seen as it is, compacted where due, and served."""
+"""A request: looks at the conversation, compacts it if that is due, and returns the rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from context_summarize.session.decide import Case, Look, Tried, decide_for
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
 
 _PREFETCH = 2 / 3
-"""Share of the size at which the next compaction is due from which on its summaries are made."""
+"""The summaries of the next compaction are made from this share of its size on."""
 _YOUNG, _PREFETCH_YOUNG = 40, 0.9
-"""Rows up to which a session may well stay short, as those of sub-agents do; and the same share for it."""
+"""Rows up to which a session may well stay short, as those of sub-agents do; and the same share for such a session."""
 _COLD_AFTER = 3_600
-"""Seconds: no provider's prompt cache, where it is not asked for a longer life, outlives an hour without a request."""
+"""Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
 
 
 class Requests:
-    """Answers requests: each decides, and acts on it, until it goes on."""
+    """Answers requests: decides and acts until the decision is to go on."""
 
     def __init__(self, current: Current) -> None:
         self._current = current
@@ -33,19 +33,19 @@ class Requests:
         self._tasks = current.tasks
         self.compactions = Compactions(current)
         self._last: tuple[float, Log | None, int] = (math.inf, None, 0)
-        """When the last request was served, by the clock; its history, and how many rows it had."""
-        self._under_way = 0
-        """Requests that have a compaction due."""
+        """The clock's time of the last request, its log, and how many rows the log had."""
+        self.compacting = 0
+        """Counts the requests that have a compaction due."""
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
         tried, given = Tried(self._tasks.stop), await self._host.limits(wanted)
         if wanted.hard_fit and self._last[1:] == (self._current.chat.log, len(self._current.chat.log)):
-            # The provider refuses the very request that was served last: it gets a smaller one, whatever we measure.
+            # The provider refused the request that was served last: it gets a smaller one, whatever we count.
             seen = await self.look(wanted, given)
             wanted = replace(wanted, token_budget=max(1, min(seen.limits.budget, seen.used - 1)))
             tried, given = Tried(self._tasks.stop), await self._host.limits(wanted)
-        seen = await self._carried_out(wanted, given, tried)
+        seen = await self._act(wanted, given, tried)
         if not self._is_answered(seen):
             self._current.answered = self._request(seen, self._tasks.version if tried.is_late else None)
         served = (seen.chat.log, len(seen.chat.log))
@@ -53,7 +53,7 @@ class Requests:
             self._services.totals.requests += 1
         self._last = (self._services.clock(), *served)
         rows = self._served(seen.rendering, seen.limits)
-        await self._services.outbox.flush()  # before others that flush it are started
+        await self._services.outbox.flush()  # before prefetch starts tasks that flush it too
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
             target = await self._host.mounts.summariser()
             if target is not None:
@@ -61,7 +61,7 @@ class Requests:
         return rows
 
     def _served(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
-        """Returns copies of the view's rows, with reminders that the host wants whole and the prompt's status block."""
+        """Returns copies of the view's rows, with the held reminders and the prompt's status row."""
         size, retention = view.tokens, self._current.retention
         self._current.announcer.fits(view, limits, limits.used(size))
         rows = view.rows(limits.system_prompt)
@@ -76,22 +76,17 @@ class Requests:
         return rows
 
     async def compact(self, focus: str | None) -> int:
-        """Makes a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts.
+        """Makes a compaction now, down to `keep_recent`; returns the tokens that it saves, as the provider counts.
 
-        It waits as long as it takes, and goes on with what others change in the view meanwhile.
+        It waits without a deadline. If others change the view meanwhile, it plans again from their view.
         """
         wanted, tried = replace(self._host.last, is_manual=True, focus=focus), Tried(self._tasks.stop)
-        await self._carried_out(wanted, await self._host.limits(wanted), tried)
+        await self._act(wanted, await self._host.limits(wanted), tried)
         await self._services.outbox.flush()
         return tried.saved
 
-    @property
-    def is_compacting(self) -> bool:
-        """True while a compaction is being made."""
-        return self._under_way > 0
-
     async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
-        """Returns the conversation as it is now, with its segments cut where a compaction may be due."""
+        """Returns the current conversation. Its segments are cut if a compaction may be due."""
         retention = self._current.retention
         while True:
             chat = await self._current.resumed(hides_system=given.system_prompt is not None)
@@ -120,7 +115,7 @@ class Requests:
         """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         at, history, rows = self._last
-        # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
+        # Summaries can be made ahead for rows that came since the last request, but not for a resumed history.
         has_grown = history is chat.log and len(history) > rows
         has_provider = self._host.mounts.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
@@ -136,25 +131,25 @@ class Requests:
             is_manual=is_manual,
             focus=wanted.focus,
             is_answered=tried.made >= most or (not is_manual and self._is_answered(seen)),
-            in_vain=tried.in_vain,
+            wait_is_over=tried.wait_is_over,
             may_fire=self.compactions.may_fire(),
         )
 
     def _request(self, seen: Look, late_at: int | None = None) -> tuple[object, ...]:
-        """Returns what distinguishes a request from the next one. A correction of the measuring is not in it.
+        """Returns the values by which two requests differ. Corrections of the measuring make no difference.
 
         Args:
-            late_at: the registry's version, if summaries were late: with those that come, the request is another one.
+            late_at: the registry's version, if summaries were late: once they arrive, the request is another one.
         """
         chat, limits = seen.chat, seen.limits
         return (chat.log, len(chat.log), chat.view, limits.budget, limits.system_prompt, late_at)
 
     def _is_answered(self, seen: Look) -> bool:
-        """Returns True if the same request was answered before and nothing is new: hosts may ask three times."""
+        """Returns True if the same request was answered before: hosts may ask three times."""
         return self._current.answered in (self._request(seen), self._request(seen, self._tasks.version))
 
-    async def _carried_out(self, wanted: RequestOptions, given: RequestLimits, tried: Tried) -> Look:
-        """Decides and acts, again and again, until the request goes on; returns what it saw then."""
+    async def _act(self, wanted: RequestOptions, given: RequestLimits, tried: Tried) -> Look:
+        """Decides and acts until the request goes on; returns the last look."""
         begun, first_rows, is_due = None, 0, False
         try:
             while True:
@@ -162,18 +157,18 @@ class Requests:
                 if not seen.is_near or (case := self.case(seen, wanted, tried)).goes_on:
                     return seen
                 if not is_due and case.reason != "cold_cache":
-                    if not self._under_way:
+                    if not self.compacting:
                         self._tasks.begin()
                     is_due = True
-                    self._under_way += 1
+                    self.compacting += 1
                 chat = seen.chat
                 if begun is not chat.segments:
                     begun, first_rows = chat.segments, len(chat.log)
-                # Later rows stay verbatim like the newest, or what is waited for would grow.
+                # Rows that come during a wait stay verbatim: otherwise the texts to wait for would become more.
                 limits = seen.limits.keeping(len(chat.log) - first_rows)
                 step, plan = decide_for(case, self._current.plan_input(chat, limits))
                 if plan is None or step == "go on":
-                    tried.is_late = plan is not None and tried.in_vain and bool(plan.missing)
+                    tried.is_late = plan is not None and tried.wait_is_over and bool(plan.missing)
                     if plan is not None and (wanted.is_manual or not tried.is_late):
                         self._current.announcer.withdraw(seen.used, len(chat.log), tried.waited)
                     return seen
@@ -182,15 +177,15 @@ class Requests:
                 elif (after := await self.compactions.make(plan, seen, tried)) is not None:
                     begun = None
                     await self._go_on(after, seen, wanted, tried)
-        finally:  # whatever ends it, its waiting is counted
+        finally:  # the wait is counted, however the request ends
             if is_due:
-                self._under_way -= 1
+                self.compacting -= 1
             if tried.waited:
                 self._services.totals.waited(tried.waited)
 
     async def _go_on(self, chat: Conversation, seen: Look, wanted: RequestOptions, tried: Tried) -> None:
-        """Goes on with a compaction that has been made: it answers the request, unless there may be another."""
-        # Reminders that it has summarised come back whole, and take room.
+        """Writes the record of a compaction. The request is answered with it, unless another one may follow."""
+        # Reminders that it has summarised are shown whole again, and take room.
         if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None
         else:

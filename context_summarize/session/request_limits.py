@@ -1,4 +1,4 @@
-"""The limits of one request: what its host asks for, and what that leaves for the view."""
+"""The limits of one request: the host's options, and the room that they leave for the view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 
 _NOTES_AT = 16_000
-"""Tokens of the base up to which the notes take their share; beyond it they grow with its root."""
+"""Tokens of the base up to which the notes take their share. Beyond it their room grows with the base's square root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,22 +23,22 @@ class RequestOptions:
     token_budget: int | None = None
     """Tokens that the request may hold; None or 0 = what the provider's window gives."""
     provider: Any | None = None
-    """Who will be asked; None = whoever was asked last."""
+    """The provider of the request; None = the last one."""
     retained: tuple[str, ...] = ()
-    """Contents of reminders that must stand in the request whole."""
+    """Contents of reminders that the request must show whole."""
     hard_fit: bool = False
-    """The provider finds the same request, as it was served, too large for it."""
+    """True if the provider has refused the request that was served last as too large."""
     is_manual: bool = False
-    """`compact()` asks for it."""
+    """True for a request of `compact()`."""
     focus: str | None = None
     """The subject that `compact()` should keep above all."""
 
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
-    """Returns the texts among what a host wants to have retained.
+    """Returns the texts among the contents that a host wants to retain.
 
     Raises:
-        TypeError: it is one text, or no collection.
+        TypeError: `contents` is one text, or no collection.
     """
     if isinstance(contents, str) or not isinstance(contents, Iterable):
         raise TypeError(f"retain_contents must be a list of the reminders' texts, got {contents!r}")
@@ -65,20 +65,20 @@ class RequestLimits:
         return self.correct(view_tokens + self.own.system_tokens)
 
     def beside(self, tokens: int) -> RequestLimits:
-        """Returns the limits where rows of this size stand beside the view."""
+        """Returns the limits of a view that leaves room for rows of this size."""
         room = self.own.view_room - tokens
         return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
     def keeping(self, rows: int) -> RequestLimits:
-        """Returns the limits where so many rows more stay verbatim."""
+        """Returns the limits with so many more rows kept verbatim."""
         return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
-    """Returns the settings as they bear on a budget in our own tokens.
+    """Returns the limits for a budget, from the settings; both in our own tokens.
 
     Args:
-        own_cap: the tokens of `compact_threshold`, if it has any.
+        own_cap: `compact_threshold` in our own tokens, if the setting is given in tokens.
     """
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))

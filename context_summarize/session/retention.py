@@ -1,4 +1,4 @@
-"""Reminders that a host wants whole in a request although a compaction has summarised them."""
+"""Reminders that a request must show whole although a compaction has summarised them."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from context_summarize.tokens.measure import Count, measure
 
 
 class Retention:
-    """Holds copies of the wanted rows that the view does not show whole; they stand right behind the summaries.
+    """Holds copies of the wanted rows that the view does not show whole. Requests show them right after the summaries.
 
-    A copy stays until the next compaction, wanted or not, so that the earlier request is a prefix of the later one.
+    A copy stays until the next compaction, even if the host no longer wants it. So the earlier request is a prefix of
+    the later one.
     """
 
     def __init__(self, count: Count) -> None:
         self._count = count
         self._compaction: tuple[Log, int] | None = None
-        """The compaction behind whose summaries the rows stand."""
+        """The compaction whose summaries the rows follow: its log, and the number of compactions."""
         self.held: list[JsonRow] = []
-        """The rows, which are handed out as copies."""
+        """The rows; requests get copies of them."""
         self.tokens = 0
         """Size of the rows that are held, uncorrected."""
 
     def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
-        """Holds what is wanted and not shown whole; True if what is held has changed."""
+        """Holds the wanted rows that the view does not show whole; returns True if the held rows have changed."""
         compaction = (chat.log, chat.view.compactions)
         held = [*self.held] if compaction == self._compaction else []
         for content in wanted:
             if any(row["content"] == content for row in held):
                 continue
             index = _newest(chat.log, content)
-            if index is None:  # not in the history, and not lost for that
+            if index is None:  # requests show it although the history does not hold it
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
             elif not _is_whole(chat, index):
                 held += filter(None, [view_row(chat.log.rows[index])])
-        is_new, self.held, self._compaction = held != self.held, held, compaction
+        is_new = held != self.held
+        self.held, self._compaction = held, compaction
         if is_new:
             self.tokens = sum(measure(row, self._count) for row in held)
         return is_new

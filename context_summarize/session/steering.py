@@ -1,4 +1,4 @@
-"""Steering: between requests a user looks ahead, takes the last compaction back, and pins rows."""
+"""Steering: between requests a user previews the next compaction, undoes the last one, and pins rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_LOOKS = 8
-"""Plans of one preview: each looks up what it lacks, and sizes from the store may make the next one lack others."""
+"""Plans of one preview. Each looks up the texts that it lacks; with their sizes the next plan may lack others."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
 
@@ -29,20 +29,20 @@ class Preview:
     """The effect that `compact()` would have now. Tokens as the provider counts; estimated for unknown summaries."""
 
     reason: Reason | None
-    """Why the next request would make a compaction by itself: `threshold` or `must_fit`; None = it would not."""
+    """Why the next request would make a compaction: `threshold` or `must_fit`; None = it would make none."""
     before_tokens: int
     after_tokens: int
     budget: int
     segments: int
-    """Stretches of history that would be summarised."""
+    """Segments that would be summarised."""
     merged: int
-    """Summaries that would be joined from others."""
+    """Merges that would be made."""
     messages: tuple[int, int] | None
-    """First and last message that would be summarised, numbered as frames do; None = none would."""
+    """First and last message that would be summarised, by the numbers that frames show; None = none would."""
     calls: int
-    """Summaries that are not known yet and would be asked for, unless the store has them."""
+    """Summaries that are not known yet: each takes a provider call, unless the store has it."""
     notes: str | None
-    """The row of notes that would stand after the summaries; None = none would."""
+    """The row of notes that the view would show after the summaries; None = none."""
 
 
 class Steering:
@@ -53,7 +53,7 @@ class Steering:
         self._requests = requests
 
     async def undo(self) -> int:
-        """Goes back to the view before the last compaction; the tokens that the request grows by.
+        """Goes back to the view before the last compaction; returns the tokens by which the request grows.
 
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit.
@@ -75,11 +75,11 @@ class Steering:
         return -saved
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keeps the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
+        """Keeps the rows of these messages verbatim from the next compaction on; returns all pinned numbers.
 
         Raises:
             TypeError: `messages` is no number and no collection of them.
-            SteeringError: a number names no message, or they take more than a tenth of what messages may take.
+            SteeringError: there is no message of a number, or the pinned rows take more than a tenth of the base.
         """
         chat, limits = await self._steerable()
         pins = chat.steered.pins | {_group_of(chat.log, number) for number in _numbers(messages)}
@@ -87,10 +87,10 @@ class Steering:
         return await self._pin(chat, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
-        """Lets go of the pins of these messages, or of all; the numbers of those that are still pinned.
+        """Removes the pins of these messages, or all pins; returns the numbers that are still pinned.
 
         Raises:
-            TypeError, SteeringError: as `pin`, but for their size.
+            TypeError, SteeringError: as `pin`, except for the size.
         """
         chat, _ = await self._steerable()
         all_pins = chat.steered.pins
@@ -103,13 +103,13 @@ class Steering:
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
-        """Returns the conversation as it is now, indexed, with the limits of the last request."""
+        """Returns the current conversation, with its segments cut, and the limits of the last request."""
         wanted = replace(self._current.host.last, is_manual=True)
         seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
         return seen.chat, seen.limits
 
     async def preview(self) -> Preview:
-        """Returns what `compact()` would do now, without making it or asking anybody."""
+        """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
         reason, tasks = await self.due_reason(), self._current.tasks
         chat, limits = await self._steerable()
         for _ in range(_MOST_LOOKS):
@@ -139,7 +139,7 @@ class Steering:
         )
 
     async def due_reason(self) -> Reason | None:
-        """Returns why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
+        """Returns the reason why the next request would make a compaction, if it would. Starts nothing."""
         wanted = self._current.host.last
         seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
         case = replace(self._requests.case(seen, wanted, Tried()), is_answered=False, is_ahead=False, defer_below=0)
@@ -155,7 +155,7 @@ def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Con
     Raises:
         SteeringError: the earlier view does not fit.
     """
-    # A provider that refers to earlier answers by id has begun a new chain with the compaction.
+    # At a provider that refers to earlier answers by id, the compaction has begun a new chain.
     back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
     size = back.rendering().tokens
     if (tokens := limits.used(size)) > limits.budget:
@@ -191,7 +191,7 @@ def _group_of(log: Log, number: int) -> int:
     """Returns the rendered group that holds the message of this number."""
     found = log.group_of_message(number)
     if found is None:
-        last = log.closed_rows()
+        last = log.closed_rows
         there = f"there are messages 1 to {last}" if last else "there are no messages yet"
         raise SteeringError(
             f"there is no message {number} to pin or unpin; {there}, and a tool call counts once all its results are "

@@ -1,4 +1,4 @@
-"""The system prompt of a session whose host makes it anew for every request, and the reminders that it holds."""
+"""The system prompt that the host's factory writes anew for every request, and its reminder blocks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Factory = Callable[[], Awaitable[str]]
 _BLOCK = re.compile(
     r"(?<!\n)\n*<system-reminder(?: [^<>]*)?>(?:(?!<system-reminder(?: [^<>]*)?>)[\s\S])*?</system-reminder>"
 )
-"""A reminder block and the line breaks before it. Its tag may also stand in the prompt's text, without an end."""
+"""A reminder block and the line breaks before it. The prompt's text may also contain the tag without its end."""
 
 
 class SystemPrompt:
-    """The last prompt of the host's factory; while there is one, stored system rows are hidden, hook rows aside.
+    """The last prompt of the host's factory. While there is one, it hides stored system rows, except those of hooks.
 
-    Hooks read the factory, wrap it so that the prompt has a reminder block of theirs, and set it again. A block that
-    changes would make the provider's prompt cache worthless from there on. So reminder blocks are served at the end of
-    the request, where hooks place them that have no prompt to write in.
+    Hooks read the factory, wrap it to add a reminder block to the prompt, and set it again. A block that changes
+    empties the provider's prompt cache from that place on. So a request ends with the reminder blocks. Hooks that
+    do not write into the prompt put their reminders there too.
     """
 
     def __init__(
@@ -36,21 +36,21 @@ class SystemPrompt:
         self._redact = redact
         self._is_cancelled = is_cancelled
         self.factory: Factory | None = None
-        """Who is asked for the prompt; None = nobody, the stored rows hold."""
+        """Returns the prompt; None = requests show the stored system rows."""
         self.text: str | None = None
-        """The prompt without reminder blocks; None while stored rows hold."""
+        """The prompt without reminder blocks; None while requests show the stored system rows."""
         self.tokens = 0
-        """The size of it and of the status row, uncorrected."""
+        """Size of the prompt and of the status row, uncorrected."""
         self.status: JsonRow | None = None
         """The reminder blocks, as the row that ends a request; None while there are none."""
         self._lasting: set[str] | None = None
-        """Blocks of the first prompt that every later one has held too: they stay in it. It only shrinks."""
+        """The blocks that every prompt so far contains: they stay in the prompt. None before the first prompt."""
 
     def set_factory(self, factory: Factory | None) -> None:
-        """Asks this one from now on; None = the stored rows hold again.
+        """Sets the factory; None = requests show the stored system rows again.
 
         Raises:
-            TypeError: it cannot be called.
+            TypeError: `factory` cannot be called.
         """
         if factory is not None and not callable(factory):
             raise TypeError(
@@ -58,23 +58,24 @@ class SystemPrompt:
             )
         self.factory = factory
         if factory is None:
-            self._show(None, "")
+            self._set(None, "")
 
     async def refresh(self) -> None:
-        """Asks the factory, if there is one, for as long as it takes; the host's cancellation ends the wait."""
+        """Asks the factory, if there is one, for the prompt. Only the host's cancellation ends the wait."""
         if self.factory is None:
             return
         try:
             prompt = await within(self.factory, None, self._is_cancelled)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             if not (isinstance(error, TimeoutError) and self._is_cancelled()):
-                # Half a session without its instructions is worse than one with those of a moment ago.
-                told = traceback_of(error, self._redact)
-                logger.warning("the system prompt factory failed; the last prompt is used: %s", told)
+                # The last instructions are better than none.
+                trace = traceback_of(error, self._redact)
+                logger.warning("the system prompt factory failed; the last prompt is used: %s", trace)
             return
-        self._show(*(self._parted(prompt) if isinstance(prompt, str) else (None, "")))
+        text, status = self._split(prompt) if isinstance(prompt, str) else (None, "")
+        self._set(text, status)
 
-    def _show(self, text: str | None, status: str) -> None:
+    def _set(self, text: str | None, status: str) -> None:
         if (text, status) == (self.text, self.status["content"] if self.status else ""):
             return
         metadata = {"source": SOURCE, "ephemeral": True}
@@ -82,9 +83,10 @@ class SystemPrompt:
         rows = [row for row in ({"role": "system", "content": text}, self.status) if row and row["content"]]
         self.tokens = sum(measure(row, self._count) for row in rows)
 
-    def _parted(self, prompt: str) -> tuple[str, str]:
-        """Returns a prompt without the reminder blocks that do not last; and these, one after the other."""
+    def _split(self, prompt: str) -> tuple[str, str]:
+        """Returns the prompt without the reminder blocks that do not last; and these blocks, one after the other."""
         blocks = [block[0] for block in _BLOCK.finditer(prompt)]
-        lasting = self._lasting = {*blocks} & (self._lasting if self._lasting is not None else {*blocks})
+        lasting = set(blocks) if self._lasting is None else self._lasting.intersection(blocks)
+        self._lasting = lasting
         text = _BLOCK.sub(lambda block: block[0] if block[0] in lasting else "", prompt)
         return text, "".join(block for block in blocks if block not in lasting).strip()

@@ -1,4 +1,4 @@
-"""How much a provider takes: the windows that providers report, and the requests that they have refused."""
+"""The size of a request that a provider accepts: the window that it reports, and the requests that it has refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
-"""Seconds for which a provider is not asked again: after an answer, and after a question without one."""
+"""Seconds before a provider is asked again: after an answer, and after a question without one."""
 _THREADS = DaemonThreads()
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
@@ -37,20 +37,21 @@ class Window:
     context: int
     output: int
     asked: int | None = None
-    """Tokens of output that a request asks for, where the provider says that."""
+    """Tokens of output that a request asks for, if the provider reports that."""
 
     def budget(self, safety_margin: int) -> int:
-        """Returns the tokens for a request: what output and margin leave; half the window where they leave nothing.
+        """Returns the tokens for a request: the window less output and margin.
 
-        No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
-        free. A larger window never gives less than a smaller one.
+        No request asks for all that a model can write. So if `asked` is not known, at most a quarter of the window is
+        kept free for output. If output and margin leave nothing, the request gets half of the window. A larger window
+        never gives less than a smaller one.
         """
         kept_free = (self.asked or min(self.output, self.context // 4)) + safety_margin
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
 def _read(source: Any, name: str) -> int | None:
-    """Returns a positive number of an object or a mapping; None where it has none."""
+    """Returns a positive number of an object or a mapping; None if it has none of this name."""
     value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
     return value if type(value) is int and value > 0 else None
 
@@ -89,7 +90,7 @@ class _Known:
     under_way: set[str] = field(default_factory=set)
     """Methods that have been called and have not ended: one that hangs is not called again."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while it is asked: requests that come meanwhile have the same answer."""
+    """Held while the provider is asked: requests that come meanwhile get the same answer."""
 
     @contextmanager
     def asking(self, method: str) -> Iterator[None]:
@@ -102,10 +103,10 @@ class _Known:
 
 
 class Windows:
-    """The windows of a session's providers: each is asked at most once a second; what it said last is remembered.
+    """The windows of a session's providers. Each provider is asked at most once a second; its last answer is kept.
 
-    `get_model_info()`, sync or async, tells it, else `get_info().defaults`. A provider that raises, or takes longer
-    than two seconds for an answer, is no reason to lose a request; while it hangs it is not asked again.
+    `get_model_info()`, sync or async, reports the window, else `get_info().defaults`. A provider that raises, or takes
+    longer than two seconds for an answer, fails no request. While it hangs it is not asked again.
     """
 
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -114,7 +115,7 @@ class Windows:
         self._known: list[_Known] = []
 
     async def of(self, provider: Any) -> Window | None:
-        """The window of a provider; None when it has none. While it does not answer, the last known one counts."""
+        """Returns the window of a provider; None if it has none. While it does not answer, its last window counts."""
         known = next((known for known in self._known if known.provider is provider), None)
         if known is None:
             known = _Known(provider)
@@ -140,14 +141,14 @@ class Windows:
                     return
                 if isinstance(error, TimeoutError):
                     pause = _PAUSE_AFTER_HANG
-                told = traceback_of(error, self._config.redact)
-                logger.warning("%s of provider %r failed, so its window is unknown: %s", method, name, told)
+                trace = traceback_of(error, self._config.redact)
+                logger.warning("%s of provider %r failed, so its window is unknown: %s", method, name, trace)
         known.window = window or (before if pause == _PAUSE_AFTER_HANG else None)
         known.ask_again_at = now + pause
         margin = self._config.safety_margin
         if known.window and known.window != before and known.window.context < margin:
-            what = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
-            logger.error(what, margin, name, known.window.context)
+            text = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
+            logger.error(text, margin, name, known.window.context)
 
     async def _asked(self, known: _Known, name: str, pick: str | None) -> Window | None:
         method = guarded(partial(getattr, known.provider, name, None))
@@ -168,7 +169,7 @@ class Windows:
         source = answer if pick is None else getattr(answer, pick, None)
         if not (context := _read(source, "context_window")):
             return None
-        # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
+        # Under this name Amplifier's providers keep the output that they ask for if a request names no figure.
         asked = guarded(lambda: _read(known.provider, "max_tokens"))
         return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
@@ -176,7 +177,7 @@ class Windows:
 _SMALLER = 0.9
 """Share of a refused request that the next one may take."""
 _ACCEPTED = 10
-"""Answers after which larger requests are tried again, once: a refusal may come of a fault that passes."""
+"""Answers after which larger requests are tried again, once: a passing fault may have caused the refusal."""
 _LIMIT = re.compile(
     r"(?:context|maximum (?:number of tokens|model length|prompt length)|limit of|>)[^\d]{0,40}(\d[\d,]{3,})"
 )
@@ -188,11 +189,11 @@ class _Refused:
     """The bound that a provider's refusals set."""
 
     most: int
-    """Tokens of ours that the next requests may take."""
+    """The next requests may take so many of our own tokens."""
     named: int | None = None
     """The window that a refusal has named."""
     is_firm: bool = False
-    """True once it has refused twice."""
+    """True once the provider has refused twice."""
     accepted: int = 0
     """Answers since the first refusal."""
 
@@ -200,25 +201,25 @@ class _Refused:
 class Refusals:
     """Bounds for each provider of a session, learnt from `llm:response` and the loop's own `provider:error`.
 
-    Neither names a request, so a refusal is taken for that of the request that was served last and has no answer yet.
-    Whose refusal it was shows when the next request is prepared: if the host's own has been answered meanwhile, or its
-    loop has told of another failure, the refused one was a helper's. Sizes are tokens of ours, which a later correction
-    of the measuring leaves as they are.
+    These events name no request. So a refusal counts for the last request that was served and has no answer yet. The
+    next request checks this: if the host's request has been answered meanwhile, or its loop has reported another
+    failure, the refused request was a helper's. Sizes are in our own tokens: corrections of the measuring do not
+    change them.
     """
 
     def __init__(self, meter: Meter, safety_margin: int) -> None:
         self._meter, self._margin = meter, safety_margin
         self._provider: Any = None
-        """Who was asked last."""
+        """The provider of the last request."""
         self._refused: dict[int, _Refused] = {}
-        """By the identity of a provider, which lives as long as its session."""
+        """By the identity of the provider, which lives as long as its session."""
         self._open: tuple[int, str] | None = None
         """The last refusal, while it may be a helper's: the size of the request, and the words."""
 
-    def heard(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
-        """Takes in an `llm:response` that is none of our own calls', or a `provider:error` of the loop.
+    def observe(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
+        """Takes in an `llm:response` of a call that is not ours, or a `provider:error` of the loop.
 
-        Usage is observed afterwards.
+        Callers pass the usage to the meter afterwards.
         """
         if (size := self._meter.unanswered) is None:
             return
@@ -230,7 +231,7 @@ class Refusals:
                 self._meter.answered()
             return
         usage = response.get("usage")
-        figures = usage if isinstance(usage, dict) and usage.get("input_tokens") else None  # some servers tell none
+        figures = usage if isinstance(usage, dict) and usage.get("input_tokens") else None  # some servers report none
         if figures is None or self._meter.is_of_view(figures):
             if figures is None:
                 self._meter.answered()
@@ -239,7 +240,7 @@ class Refusals:
                 refused.accepted += 1
 
     async def bounded(self, budget: int, provider: Any, windows: Windows) -> int:
-        """Returns the budget of the next request to a provider, as far as it has not refused so much."""
+        """Returns the budget of the next request, at most what the provider's refusals allow."""
         if self._open is not None and self._open[0] == self._meter.unanswered:
             self._bind(*self._open)
         self._provider, self._open = provider, None

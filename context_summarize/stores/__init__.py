@@ -1,4 +1,4 @@
-"""Where summaries are kept: memory, a file, a server, memory over either; and which one the setting `cache` names."""
+"""The stores of summaries: memory, a file, a server, or memory over one of these. Opens the store of a setting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_store(cache: str | None) -> SummaryStore:
         cache: `memory`, a file, or an address such as `redis://…`; None = a file in the user's Amplifier folder.
 
     Raises:
-        ConfigError: it is none of these, or an address that cannot be used.
+        ConfigError: `cache` is none of these, or an address that cannot be used.
     """
     if cache == "memory":
         return MemoryStore()
@@ -44,13 +44,13 @@ def open_store(cache: str | None) -> SummaryStore:
 
 
 def session_store(cache: str | None, given: SummaryStore | None) -> SummaryStore:
-    """Returns the store of a manager that `mount()` has not made: the one given, or what `cache` names, or memory.
+    """Returns the store of a manager made without `mount()`: the given one, or the one that `cache` names, or memory.
 
-    Memory stands before a store of the host's own: one that hangs holds nobody up.
+    A store of the host's own gets memory in front of it, so that a store that hangs delays no request.
     """
     if given is None:
         return open_store(cache) if cache else MemoryStore()
-    if type(given) in (MemoryStore, LayeredStore):  # a subclass may do what a store of the host's does
+    if type(given) in (MemoryStore, LayeredStore):  # a subclass may hang like a store of the host's own
         return given
     return LayeredStore(MemoryStore(), given, name=type(given).__name__)
 
@@ -59,9 +59,9 @@ def open_file(cache: str | None) -> SqliteStore:
     """Returns the store in the file that a `cache` setting names.
 
     Raises:
-        ConfigError: it names no file.
+        ConfigError: `cache` names no file.
     """
-    # Beside `cache/` in the user's folder, which `amplifier update --force` and `amplifier reset` clear.
+    # Not in `cache/` of the user's folder, which `amplifier update --force` and `amplifier reset` clear.
     home = os.environ.get("AMPLIFIER_HOME") or "~/.amplifier"
     name = f"{home}/context-summarize/summaries.db" if cache is None else cache
     if name == "memory" or "://" in name:
@@ -71,4 +71,4 @@ def open_file(cache: str | None) -> SqliteStore:
             f"cache: {name!r} is not a file; write a path with a folder, as in ./name, or one that ends in "
             f"{', '.join(_ENDINGS)}; without a file, a session takes memory or an address (redis://…)"
         )
-    return SqliteStore(Path(os.path.expanduser(name)))  # noqa: PTH111 - it does not raise where no home is known
+    return SqliteStore(Path(os.path.expanduser(name)))  # noqa: PTH111 - it does not raise if no home is known

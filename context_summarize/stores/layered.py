@@ -1,4 +1,4 @@
-"""`LayeredStore`: memory over a persistent store, which may fail, hang or be away without failing a request."""
+"""`LayeredStore`: memory over a persistent store. If that fails, hangs or is unreachable, no request fails."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _RETRY_SECONDS = 30.0
 class LayeredStore:
     """A `SummaryStore` that reads from memory first, then from the persistent store, and writes to both.
 
-    When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and memory
-    serves alone for 30 s. Once it works again, what it has missed is written. `name`, for the log, holds no secret.
+    When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and only
+    memory is used for 30 s. Once the store works again, the missing entries are written. `name` is for the log, without
+    secrets.
     """
 
     def __init__(
@@ -35,10 +36,10 @@ class LayeredStore:
         self._memory, self._persistent = memory, store
         self._name, self._timeout, self._clock = name, timeout, clock
         self._retry_at = {"read": 0.0, "write": 0.0}
-        self._is_told = False
-        """True from the warning until an entry is written again: a file may be readable and its disk full."""
+        self._has_warned = False
+        """True from the warning until an entry is written again. Reading may work while the disk is full."""
         self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
-        """Entries that are not written yet, the oldest first. They are few beside the history, which is in memory."""
+        """Entries that are not written yet, the oldest first. They are small next to the history in memory."""
         self._writer: asyncio.Task[None] | None = None
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
@@ -72,7 +73,7 @@ class LayeredStore:
         await self._write(("record", hash_), lambda: self._persistent.put_record(hash_, record))
 
     async def close(self) -> None:
-        """Try once more to write what is missing, and close the persistent store; each takes at most `timeout`."""
+        """Tries once more to write the missing entries, then closes the persistent store; each within `timeout`."""
         self._retry_at["write"] = 0.0
         await asyncio.wait({writer := self._start_writer()}, timeout=self._timeout)
         writer.cancel()
@@ -81,20 +82,20 @@ class LayeredStore:
                 await self._persistent.close()
 
     async def _ask(self, kind: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Returns the persistent store's answer; None where it is left alone, fails or takes too long."""
+        """Returns the persistent store's answer; None if it is in a pause, fails or takes too long."""
         if self._clock() < self._retry_at[kind]:
             return None
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await call()
         except Exception as error:  # noqa: BLE001 - memory serves instead, whatever the store raises; it is logged
-            if not self._is_told:
+            if not self._has_warned:
                 # The text of a foreign error may hold a secret.
                 seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
                 logger.warning(
                     "%s; meanwhile summaries are kept in memory, and the store is tried again every 30 seconds", seen
                 )
-            self._is_told = True
+            self._has_warned = True
             self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)  # a full disk can be read
             return None
         if self._unwritten:
@@ -116,10 +117,10 @@ class LayeredStore:
             name, call = next(iter(self._unwritten.items()))
             del self._unwritten[name]
             if not await self._ask("write", partial(_done, call)):
-                self._unwritten.setdefault(name, call)  # behind the others, so that no single one holds them up
+                self._unwritten.setdefault(name, call)  # after the others, so that it does not block them
                 return
-            if self._is_told:
-                self._is_told = False
+            if self._has_warned:
+                self._has_warned = False
                 logger.info("%s works again", self._name)
 
 

@@ -1,4 +1,4 @@
-"""The protocol of stores of summaries; the simplest one, in memory; and a base for those that keep entries as text."""
+"""The protocol of stores of summaries, the store in memory, and the base of stores that keep entries as text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SummaryStore(Protocol):
         """Keeps one record, JSON data; an earlier one of the same hash is replaced."""
 
     async def close(self) -> None:
-        """Closes whatever is open. A later call opens it again."""
+        """Closes the store. A later call opens it again."""
 
 
 class MemoryStore:
@@ -63,7 +63,7 @@ class MemoryStore:
             self._records[hash_] = record
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
 
 def _refuse_fallback(summary: Summary) -> None:
@@ -76,14 +76,14 @@ def _bytes(entry: Summary | JsonRow) -> int:
 
 
 _MOST = 4_000_000
-"""Characters of one entry as JSON, about as much as memory keeps; a longer one counts as missing."""
+"""Characters of the longest entry as JSON, about as much as memory keeps; a longer one counts as missing."""
 _BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
 _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
 
 def _summary_of(text: str | bytes) -> Summary | None:
-    """Returns the summary that was written; None for a text that is damaged, cut off, too long, or of other fields."""
+    """Returns the stored summary; None for a text that is damaged, cut off, too long, or has other fields."""
     try:
         fields: Any = json.loads(text) if len(text) <= _MOST else {}
         return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
@@ -92,10 +92,10 @@ def _summary_of(text: str | bytes) -> Summary | None:
 
 
 def _record_of(text: str | bytes) -> JsonRow | None:
-    """Returns the record that was written; None for a text that is damaged, cut off or too long."""
+    """Returns the stored record; None for a text that is damaged, cut off or too long."""
     reader = zlib.decompressobj()
     try:
-        data = reader.decompress(b64decode(text), _MOST)  # a few bytes may stand for gigabytes
+        data = reader.decompress(b64decode(text), _MOST)  # a few bytes may unpack to gigabytes
         record = json.loads(data) if reader.eof else None
     except (ValueError, TypeError, RecursionError, zlib.error):
         return None
@@ -103,14 +103,14 @@ def _record_of(text: str | bytes) -> JsonRow | None:
 
 
 class TextStore(ABC):
-    """A `SummaryStore` over one that reads and writes text. An entry that cannot be read counts as missing."""
+    """A `SummaryStore` that keeps entries as text. An entry that cannot be read counts as missing."""
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         return await self._find("summary", keys, _summary_of)
 
     async def put(self, summary: Summary) -> None:
         _refuse_fallback(summary)
-        # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
+        # Not by pydantic's JSON: it refuses lone surrogates, which a tool's output may contain.
         text = json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
         await self._write("summary", summary.key, text)
 
@@ -118,7 +118,7 @@ class TextStore(ABC):
         return await self._find("record", hashes, _record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keeps one record, compressed: each holds a row of notes, and the address of every summary."""
+        """Keeps one record, compressed: it contains a row of notes, and the address of every summary."""
         text = zlib.compress(json.dumps(record, separators=(",", ":")).encode())
         await self._write("record", hash_, b64encode(text).decode())
 

@@ -19,7 +19,7 @@ _TTL_SECONDS = 90 * 24 * 3600
 
 
 class SharedStore(TextStore):
-    """A store at an address, through py-key-value-aio. The first call connects; entries go 90 days after writing.
+    """A store at an address, through py-key-value-aio. The first call connects; entries expire after 90 days.
 
     Raises:
         ConfigError: the address cannot be used, or the client for it is not installed.
@@ -64,7 +64,7 @@ class SharedStore(TextStore):
                 self._client = self._client or await _connect(self._address)
                 return await work(self._client[0])
             except Exception as error:  # noqa: BLE001 - each client has errors of its own
-                # Their texts may hold a password, so only the kind is told; the library wraps what fails at first.
+                # Their texts may contain a password, so the error names only the kind, of the cause if it has one.
                 raise StoreUnavailable(f"{self.name}: {type(error.__cause__ or error).__name__}") from None
 
 
@@ -75,7 +75,9 @@ def shown(address: str) -> str:
 
 
 async def _connect(address: str) -> tuple[BaseStore, Callable[[], Awaitable[None]]]:
-    """A store of the library over a client of ours, and what closes that: the library reads not all of an address."""
+    """Returns a store of the library and the function that closes it. The library ignores parts of an address, so the
+    client is ours.
+    """
     if address.startswith("redis"):
         from key_value.aio.stores.redis import RedisStore
         from redis.asyncio import Redis

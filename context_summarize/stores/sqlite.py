@@ -1,4 +1,4 @@
-"""`SqliteStore`: summaries and records in a file of the user, which several processes may use at once."""
+"""`SqliteStore`: summaries and records in a file of the user. Several processes may use it at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from context_summarize.stores.memory import TextStore
 
 T = TypeVar("T")
 
-_OURS = (0x63747873, 2)  # SQLite's application id ("ctxs") and user version: no other file is taken for one of ours
+_OURS = (0x63747873, 2)  # SQLite's application id ("ctxs") and user version, by which we know our own files
 _NEW = (0, 0, 0)
 _IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
     FROM pragma_application_id, pragma_user_version"""
@@ -42,16 +42,16 @@ _REMEDIES = {
     sqlite3.SQLITE_NOTADB: "name another file in `cache`",
 }
 _DAY = 86_400.0
-_CREATING = threading.Lock()  # closing a new file lets go of the locks that other connections of the process have on it
+_CREATING = threading.Lock()  # closing a new file releases the locks that other connections of the process have on it
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """The contents of a file; zeros and None where there is none."""
+    """The figures of a file; zeros and None if there is no file."""
 
     path: Path
     bytes: int
-    """Its size on the disk, with the write-ahead log."""
+    """The file's size on the disk, with the write-ahead log."""
     entries: int
     oldest: float | None
     newest: float | None
@@ -59,16 +59,16 @@ class StoreStats:
 
 
 class SqliteStore(TextStore):
-    """A store in a file, which the first put creates. Entries that nobody has used for 90 days are deleted.
+    """A store in a file, which the first put creates. Entries that were not used for 90 days are deleted.
 
     A thread of the store does all work, one call after the other, so that the event loop never waits for the disk.
-    Every method raises `StoreUnavailable` where the file cannot be read or written; the next call tries again. A file
-    that is damaged, or comes from another program or version, stays as it is.
+    Every method raises `StoreUnavailable` if the file cannot be read or written; the next call tries again. A file
+    that is damaged, or comes from another program or version, is not changed.
 
     Args:
-        path: the file; its folder is made when it does not exist.
-        max_bytes: bound of the file's pages in use; the least recently used entries go first.
-        busy_seconds: how long a call waits for another process that holds the file.
+        path: the file; a missing folder is created.
+        max_bytes: limit of the file's pages in use; the least recently used entries are deleted first.
+        busy_seconds: how long a call waits for another process that locks the file.
         now: seconds since the epoch.
     """
 
@@ -87,7 +87,7 @@ class SqliteStore(TextStore):
         self._inode = 0
 
     async def stats(self) -> StoreStats:
-        """Returns the contents of the file."""
+        """Returns the figures of the file."""
         rows = await self._run(lambda: self._rows("SELECT count(*), min(written), max(written) FROM entries"))
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
@@ -98,7 +98,7 @@ class SqliteStore(TextStore):
         return await self._run(lambda: self._clear() if self.path.exists() else 0)
 
     async def close(self) -> None:
-        """Finish the calls under way and close the file. A later call opens it again."""
+        """Finishes the calls under way and closes the file. A later call opens it again."""
         await self._run(self._close)
 
     async def _read(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -111,19 +111,19 @@ class SqliteStore(TextStore):
         try:
             return await asyncio.wrap_future(self._thread.submit(work))
         except (sqlite3.Error, OSError) as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are details
             remedy = _REMEDIES.get(code, "check that file, folder and disk can be written, or name another in `cache`")
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
-        """Returns the rows of a query; none where there is no file: reading does not create it."""
+        """Returns the rows of a query; none if there is no file: reading does not create it."""
         return self._connected().execute(sql, values).fetchall() if self.path.exists() else []
 
     def _load(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
         chosen, now = f"kind = ? AND key IN ({', '.join('?' * len(keys))})", self._now()
         rows = self._rows(f"SELECT key, entry, used < ? FROM entries WHERE {chosen}", now - _DAY, name, *keys)
         if any(is_stale for _, _, is_stale in rows):
-            # A file that may only be read serves all the same.
+            # A read-only file works too.
             with contextlib.suppress(sqlite3.OperationalError), self._connected() as connection:
                 connection.execute(f"UPDATE entries SET used = ? WHERE {chosen}", (now, name, *keys))
         return {key: entry for key, entry, _ in rows}
@@ -172,7 +172,7 @@ class SqliteStore(TextStore):
                 version = f"it is of version {identity[1]}, and this program reads version {_OURS[1]}"
                 what = version if identity[0] == _OURS[0] else "it is another program's database"
                 raise StoreUnavailable(f"summary store {self.path}: {what}; name another file in `cache`")
-            # It fails while another process opens the file, which then does the same.
+            # It fails while another process opens the file; that process then sets the same mode.
             with contextlib.suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing, because the system holds its pages. A power cut may lose the last

@@ -1,1 +1,1 @@
-"""Makes summaries: what is known and under way, the call of a provider, checks of its answer, prompts."""
+"""Makes summaries: the registry of known summaries, the provider's call, checks of its answer, prompts."""

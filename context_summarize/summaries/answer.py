@@ -1,7 +1,7 @@
 """Reads a provider's answer into plain values, and checks by its form that it is a summary. Pure.
 
-Its words are not judged: no list of words tells a bad summary from a good one in every language. The notes beside the
-summaries hold the exact values, whatever a model writes.
+It does not judge the words: no list of words separates bad summaries from good ones in every language. The notes next
+to the summaries contain the exact values, whatever a model writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import without_surrogates
 
 _MOST_TOKENS, _MOST_DOLLARS, _PLACES = 10**9, 10**6, 12
-"""Figures beyond these are absurd for one call; a figure with 999,999 digits would stop every sum after it."""
+"""Larger figures are absurd for one call. A figure with 999,999 digits would break every later sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Answer:
     text: str = ""
     """The text blocks, joined, without thinking and other blocks."""
     finish: str = ""
-    """Why it ended, in lower case; "" where that is not said."""
+    """The provider's word for why the answer ended, in lower case; "" if it gives none."""
     calls_tools: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
@@ -39,7 +39,7 @@ class Answer:
 
 
 def read_answer(response: Any) -> Answer:
-    """Returns the answer in plain values. A part of it may raise anything while it is read."""
+    """Returns the answer in plain values. Reading a part of the response may raise any error."""
     usage = getattr(response, "usage", None)
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
@@ -57,39 +57,40 @@ def read_answer(response: Any) -> Answer:
 
 
 def answer_text(response: Any) -> str:
-    """The text blocks of a `ChatResponse`, joined, without thinking and other blocks. It holds no lone surrogate."""
+    """Returns the text blocks of a `ChatResponse`, joined, without thinking, other blocks and lone surrogates."""
     texts = [text for kind, text in _blocks(response) if kind == "text" and isinstance(text, str)]
     return without_surrogates("\n".join(texts)).strip()
 
 
 def _blocks(response: Any) -> Iterator[tuple[Any, Any]]:
-    """Type and text of each block of an answer, which may be a model, a dictionary, or anything else."""
+    """Yields type and text of each block of an answer; a block may be a model, a dictionary, or anything else."""
     content = getattr(response, "content", None)
-    for block in content if isinstance(content, list | tuple) else [{"type": "text", "text": content}]:
+    blocks = content if isinstance(content, list | tuple) else [{"type": "text", "text": content}]
+    for block in blocks:
         values = block if isinstance(block, dict) else {name: getattr(block, name, None) for name in ("type", "text")}
         yield values.get("type"), values.get("text")
 
 
-def _tokens(told: Any) -> int:
+def _tokens(figure: Any) -> int:
     """Returns a provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
-    return told if isinstance(told, int) and 0 < told <= _MOST_TOKENS else 0
+    return figure if isinstance(figure, int) and 0 < figure <= _MOST_TOKENS else 0
 
 
-def _dollars(told: Any) -> Decimal | None:
+def _dollars(figure: Any) -> Decimal | None:
     """Returns a provider's figure as US dollars; None if it is no number from 0 to a million."""
     try:
-        value = Decimal(str(told))
+        value = Decimal(str(figure))
         return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
     except (ArithmeticError, ValueError):
         return None
 
 
-_TOLD = {
+_FINISHES = {
     **dict.fromkeys(("refusal", "content_filter", "safety", "blocked"), "refusal"),
     **dict.fromkeys(("error", "failed", "cancelled"), "failed"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "incomplete"), "cut_off"),
 }
-"""Words by which a provider tells why an answer ended."""
+"""The meaning of a provider's words for why an answer ended."""
 _DECLINES = re.compile(
     r"^\W*(?:i['’]?m (?:really |very )?sorry|sorry,|i (?:can ?not|can['’]?t|won['’]?t|am unable|am not able)"
     r"|as an ai\b|i must decline|unable to comply)",
@@ -101,20 +102,20 @@ _GOES_ON = re.compile(
     r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
     re.IGNORECASE,
 )
-"""How an answer opens that goes on with the request: SmolLM2 began with "## Summary 7 of 6".
+"""The beginning of an answer that continues the request: SmolLM2 began with "## Summary 7 of 6".
 
-Further down such lines may stand: a frame quotes them.
+Such lines are allowed further down: a frame quotes them.
 """
 _LINE = 20
-"""Characters; a shorter line may be one of the instructions by chance."""
+"""Characters. A shorter line may equal one of the instructions by chance."""
 _LOOP = 100
-"""Characters that repeat, at the least."""
+"""Characters of the shortest loop."""
 _TIMES = 4
-"""Times that a model which cannot end says one thing, at the least."""
+"""Repetitions that make a loop."""
 _LONGEST = 4
-"""Times the length that is asked for: what a summary holds beyond it is cut off."""
+"""A summary is cut off beyond so many times the requested length."""
 _LEAST = 512
-"""Tokens that any summary may have: one of few words has headings too."""
+"""Tokens that any summary may have: a short one has headings too."""
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
 
 REASONS: Mapping[str, str] = {
@@ -127,11 +128,11 @@ REASONS: Mapping[str, str] = {
     "copied": "it repeats the request",
     "repeats": "it says the same again and again",
 }
-"""The meaning of each word for why an answer is no summary."""
+"""The reason why an answer is no summary, for each kind."""
 
 
 class AnswerRefusedError(Exception):
-    """The answer is no summary; `kind` is one word for why."""
+    """The answer is no summary; `kind` is a key of `REASONS`."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"the answer is not a summary: {REASONS[kind]}")
@@ -139,20 +140,20 @@ class AnswerRefusedError(Exception):
 
 
 def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, clean: Redact, is_last: bool) -> str:
-    """Returns the summary that an answer holds.
+    """Returns the summary that an answer contains.
 
     Args:
         clean: removes secrets.
-        is_last: what was cut off stands if it has half the length that was asked for, else only with all of it.
+        is_last: True if an answer that was cut off counts with half the requested length; else it needs all of it.
 
     Raises:
-        AnswerRefusedError: it holds none.
+        AnswerRefusedError: the answer is no summary.
     """
     if len(answer.text) > 8 * len(job.text) + 4_096:
         raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
     said = clean(answer.text)
     text = _unlooped(said, job.text)
-    kind = "tool_calls" if answer.calls_tools else _TOLD.get(answer.finish)
+    kind = "tool_calls" if answer.calls_tools else _FINISHES.get(answer.finish)
     if said and not text and kind in (None, "cut_off"):
         kind = "repeats"
     if kind == "cut_off":
@@ -167,7 +168,7 @@ def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, cle
 
 
 def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
-    """Returns why a text of so many tokens is no summary, as far as its form shows it."""
+    """Returns why a text of so many tokens is no summary; None if its form is that of a summary."""
     if not text:
         return "empty"
     if len(text) <= _SHORT and _DECLINES.match(text):
@@ -178,16 +179,16 @@ def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
 
 
 def _is_copied(text: str, instructions: str) -> bool:
-    """Returns True if every line of a text, short ones aside, stands in the instructions."""
+    """Returns True if the instructions contain every line of a text, except short ones."""
     lines = [line.strip() for line in text.splitlines() if len(line.strip()) > _LINE]
     return bool(lines) and all(line in instructions for line in lines)
 
 
 def _unlooped(text: str, source: str) -> str:
-    """Returns the text up to its loop: one thing, said four times or more to its end; "" where little is left.
+    """Returns the text up to its loop; "" if little is left. A loop is a part that repeats four times or more.
 
-    Small models cannot end: SmolLM2 in llama.cpp repeats one line until its room is full. A loop takes at least half
-    of the text, to the letter. One that the source holds as often is a quotation.
+    Small models cannot end: SmolLM2 in llama.cpp repeats one line until its room is full. A loop runs to the end of
+    the text, and is at least half of it. A loop that is also in the source is a quotation.
     """
     if len(text) < _LOOP:
         return text
@@ -203,7 +204,7 @@ def _unlooped(text: str, source: str) -> str:
 
 
 def _whole_sentences(text: str) -> str:
-    """Returns the text up to the end of its last whole sentence or line; "" where there is none."""
+    """Returns the text up to the end of its last whole sentence or line; "" if there is none."""
     end = 0
     for found in _SENTENCE_END.finditer(text):
         end = found.end()

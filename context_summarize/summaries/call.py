@@ -1,4 +1,4 @@
-"""One summary by the provider: asks it, and again where that may help, within bounds of time and of calls."""
+"""Gets one summary from the provider. It tries again if that may help, within limits of time and calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from context_summarize.summaries.failures import (
     PER_CALL,
     Allowance,
     Breaker,
-    is_heard,
+    is_of_request,
     is_permanent,
     kind_of,
     may_pass,
@@ -41,28 +41,28 @@ from context_summarize.transcript.escaping import fence_of
 logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 120.0
-"""Seconds that are waited for another attempt; a provider that asks for more is not asked again for this summary."""
+"""Seconds before another attempt. If the provider asks for a longer wait, this summary gets no further attempt."""
 _ATTEMPTS = 3
-"""Calls for one request, where the provider's errors may pass."""
+"""Calls for one request, if the provider's errors are temporary."""
 _SMALLEST_SHARE = 8
-"""An input that the provider finds too large is cut to half, again and again, down to this part of it.
+"""An input that is too large for the provider is cut to half, again and again, down to one part in so many.
 
-A server of 8,192 tokens behind a provider that names no window gets segments of 25,000.
+Behind a provider that reports no window, a server of 8,192 tokens may get segments of 25,000.
 """
 
 own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=False)
-"""True inside our own provider calls, so that their `llm:response` events are told from the host's."""
+"""True inside our own provider calls, so that their `llm:response` events differ from the host's."""
 
 
 @dataclass(slots=True)
 class _Endpoint:
-    """One provider and model, as they have shown themselves in this session."""
+    """One provider and model, and what this session has learnt about them."""
 
     breaker: Breaker
     takes_hints: bool = True
-    """False once it has refused a request with them and answered one without.
+    """False once it has refused a request with hints and answered one without.
 
-    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. It also names 128,000
+    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. It also reports 128,000
     tokens of output for a model that it does not know; gpt-4-turbo allows 4,096: "max_tokens is too large".
     """
 
@@ -75,23 +75,23 @@ class _Run:
     endpoint: _Endpoint
     has_hints: bool
     may_ask: Callable[[], bool]
-    """Returns True while somebody waits, so that hooks may ask the user."""
+    """Returns True while a request waits, so that hooks may ask the user."""
     answers: list[Answer] = field(default_factory=list)
-    """Those that were no summary have been paid for as well."""
+    """All answers, also those that were no summary: they cost tokens too."""
     attempts: int = 0
     is_second: bool = False
     """True after an answer that was no summary."""
 
 
 class Summarizer:
-    """Turns jobs into summaries. Raises `SummaryUnavailable` and nothing else, cancellation aside."""
+    """Turns jobs into summaries."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._config = services.config
         self._clean = build_redactor(services.config.redact) or str
         self._said: set[str] = set()
-        """Kinds of lasting errors that have been told since the last success."""
+        """Kinds of permanent errors that were reported since the last success."""
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
         self._allowance = Allowance(lambda: services.totals.requests)
 
@@ -99,29 +99,29 @@ class Summarizer:
         return self._endpoints.setdefault((target.name, target.model), _Endpoint(Breaker(self._services.clock)))
 
     def is_paused(self, target: Target) -> bool:
-        """Returns True while this provider is not to be asked."""
+        """Returns True while no call to this provider is allowed."""
         return self._endpoint(target).breaker.retry_in_s is not None or not self._allowance.is_left
 
     def answered_elsewhere(self, provider: str) -> None:
-        """The host's own request was answered by the provider of this name: its outage, if any, is over."""
+        """Ends the pause of the provider of this name, because it has answered the host's own request."""
         for (name, _), endpoint in self._endpoints.items():
             if name == provider:
                 endpoint.breaker.end_pause()
 
     def forget_failures(self) -> None:
-        """Begins with closed breakers; lost calls stay counted, and refused hints stay left out."""
+        """Closes all breakers. Lost calls still count, and refused hints are still left out."""
         for endpoint in self._endpoints.values():
             endpoint.breaker.succeeded()
 
     async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
-        """Asks for one summary; events, totals and the log are told of it.
+        """Returns one summary from the provider; reports it in events, totals and the log.
 
         Args:
-            may_ask: returns True while somebody waits, so that hooks may ask the user.
+            may_ask: returns True while a request waits, so that hooks may ask the user.
 
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
-            AskLater: a hook would ask the user, and nobody waits.
+            AskLater: a hook would ask the user, and no request waits.
         """
         endpoint = self._endpoint(target)
         async with endpoint.breaker.turn():
@@ -134,19 +134,19 @@ class Summarizer:
             except AskLater:
                 raise
             except Exception as error:
-                # A provider that answers nothing usable, time after time, is as good as down.
-                if is_heard(error):
+                # Repeated useless answers open the breaker like an outage.
+                if is_of_request(error):
                     endpoint.breaker.failed()
-                told = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
-                self._tell_failed(job, told)
-                raise told from error
+                reported = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
+                self._report_failed(job, reported)
+                raise reported from error
             summary = self._summary(job, run, text)
-        self._tell_made(summary, self._services.clock() - started)
+        self._report_made(summary, self._services.clock() - started)
         return summary
 
-    def _tell_made(self, summary: Summary, seconds: float) -> None:
+    def _report_made(self, summary: Summary, seconds: float) -> None:
         self._said.clear()
-        told = {
+        data = {
             "key": summary.key,
             "level": summary.level,
             "source_tokens": summary.source_tokens,
@@ -158,10 +158,10 @@ class Summarizer:
             "usage": {name: summary.usage[name] for name in ("input_tokens", "output_tokens")},
             "cost_usd": summary.cost_usd,
         }
-        self._services.outbox.put(SUMMARY, told)
+        self._services.outbox.put(SUMMARY, data)
 
-    def _tell_failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """Tells of each failure, of a lasting one once until a summary is made. A pause has been told of."""
+    def _report_failed(self, job: Job, error: SummaryUnavailable) -> None:
+        """Reports each failure; a permanent one only once until a summary is made, and no pause."""
         if not error.attempts and not error.permanent:
             return
         self._services.totals.failed += 1
@@ -170,8 +170,8 @@ class Summarizer:
                 return
             self._said.add(error.kind)
         log = logger.error if error.permanent else logger.warning
-        told = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
-        log(told, job.key[:12], job.level, error, error.kind)
+        text = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
+        log(text, job.key[:12], job.level, error, error.kind)
         event = {"key": job.key, "level": job.level, "kind": error.kind, "error": str(error)}
         self._services.outbox.put(FAILURE, {**event, "attempts": error.attempts, "retry_in_s": error.retry_in_s})
 
@@ -194,9 +194,10 @@ class Summarizer:
         )
 
     async def _text(self, job: Job, run: _Run) -> str:
-        """Returns the text of a summary, and changes a request that the provider refuses or answers badly.
+        """Returns the text of a summary. If the provider refuses a request or answers badly, it tries a changed one.
 
-        A bad answer is asked for once more, with more room. Too large an input is cut. Hints are left out.
+        After a bad answer, a second request gives more room. After a refusal, too large an input is cut, or hints are
+        left out.
         """
         limit = input_limit(job.summary_tokens, run.target)
         shown = job if limit is None else job.cut_to(limit)
@@ -218,7 +219,7 @@ class Summarizer:
                     raise
 
     async def _retried(self, job: Job, run: _Run) -> str:
-        """Makes one call, and repeats it while the provider's errors may pass and its breaker is closed."""
+        """Makes one call, and repeats it while the provider's errors are temporary and its breaker is closed."""
         breaker = run.endpoint.breaker
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(may_pass),
@@ -239,7 +240,7 @@ class Summarizer:
         Raises:
             SummaryUnavailable: no call is allowed now, or a hook denies it.
             AnswerRefusedError: the answer is no summary.
-            Exception: what the provider raised.
+            Exception: the provider's own error.
         """
         if not self._allowance.is_left:
             why = "calls for summaries are paused: too many brought none that can be used"
@@ -250,7 +251,7 @@ class Summarizer:
         try:
             text = await self._asked(job, run)
         except Exception as error:
-            if not is_heard(error) and endpoint.breaker.failed(permanent=is_permanent(error)):
+            if not is_of_request(error) and endpoint.breaker.failed(permanent=is_permanent(error)):
                 logger.warning("provider %s failed several times in a row; calls for summaries pause", run.target.name)
             raise
         self._allowance.left += PER_CALL
@@ -259,20 +260,20 @@ class Summarizer:
         return text
 
     async def _announce(self, run: _Run) -> None:
-        """Tells hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
+        """Announces a call to hooks, as loop-streaming does for its goal evaluator, so that they can deny it.
 
         Raises:
             SummaryUnavailable: a hook denies it.
-            AskLater: a hook would ask the user, and nobody waits.
+            AskLater: a hook would ask the user, and no request waits.
         """
         target, outbox = run.target, self._services.outbox
-        told = {"provider": target.name, "model": target.model}
-        await outbox.emit(RESOLVE, {**told, "scope": PURPOSE, "basis": target.basis})
-        announced = {**told, "iteration": 0, "purpose": PURPOSE}
-        why = await outbox.denial(REQUEST, announced, run.may_ask)
-        if why is not None:
-            why = f"a hook denies the call: {self._clean(why)}"
-            raise SummaryUnavailable(why, kind="denied", attempts=run.attempts, permanent=True)
+        data = {"provider": target.name, "model": target.model}
+        await outbox.emit(RESOLVE, {**data, "scope": PURPOSE, "basis": target.basis})
+        announced = {**data, "iteration": 0, "purpose": PURPOSE}
+        reason = await outbox.denial(REQUEST, announced, run.may_ask)
+        if reason is not None:
+            text = f"a hook denies the call: {self._clean(reason)}"
+            raise SummaryUnavailable(text, kind="denied", attempts=run.attempts, permanent=True)
 
     async def _asked(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target
@@ -283,7 +284,7 @@ class Summarizer:
         request = summary_request(job, instructions, target, room)
 
         async def complete() -> Answer:
-            own_call.set(True)  # in the task of this call, and of nothing else
+            own_call.set(True)  # only in the task of this call
             return read_answer(await target.provider.complete(request, **call_options(target)))
 
         run.attempts += 1

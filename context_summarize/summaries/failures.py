@@ -1,4 +1,4 @@
-"""Reads a provider's errors, counts calls that bring nothing, and holds the circuit breaker."""
+"""Classifies a provider's errors, limits the calls that bring no summary, and contains the circuit breaker."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _TOO_LARGE = re.compile(
     r"|maximum (?:context|number of tokens|model length|prompt length)|input length"
     r"|(?:input|prompt|messages|content|request)(?:(?!took|string|image).){0,40}too (?:long|large)"
 )
-"""How OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long, in lower case.
+"""Words in which OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI report too long an input, in lower case.
 
-Not what is said of a request that took too long, or of one field: "Invalid 'input[3].call_id': string too long".
+It does not match a request that took too long, nor one long field: "Invalid 'input[3].call_id': string too long".
 """
 _RATE = re.compile(r"rate.?limit|per min")
-"""A limit of tokens for each minute is told in much the same words."""
+"""Errors about a limit of tokens per minute use similar words, but have these too."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ContextLengthError, "too_large"),
     (QuotaExceededError, "quota"),
@@ -64,7 +64,7 @@ def says_too_large(text: str) -> bool:
 
 
 def kind_of(error: BaseException) -> str:
-    """One word for an error. Providers raise the host's `LLMError`s; any other error is ours or a defect."""
+    """Returns one word for an error. Providers raise the host's `LLMError`s; any other error is ours or a defect."""
     if isinstance(error, AnswerRefusedError):
         return error.kind
     kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
@@ -73,7 +73,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Returns True if the same request may succeed soon: by the provider's own mark, a timeout, a lost connection."""
+    """Returns True if the same request may succeed soon: by its retry mark, a timeout, or a lost connection."""
     return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
 
@@ -82,19 +82,19 @@ def is_permanent(error: BaseException) -> bool:
     return kind_of(error) in _PERMANENT
 
 
-def is_heard(error: BaseException) -> bool:
-    """True if the provider is up: it refuses this request, of which another form may help, or its answer is none."""
+def is_of_request(error: BaseException) -> bool:
+    """Returns True if the provider is up: it refuses this form of the request, or its answer is no summary."""
     return isinstance(error, AnswerRefusedError) or kind_of(error) in ("too_large", "invalid_request")
 
 
 def wait_seconds(state: tenacity.RetryCallState) -> float:
-    """Returns the seconds before the next attempt: as many as the provider asks for, else exponential with jitter."""
+    """Returns the seconds before the next attempt: those that the provider asks for, else exponential with jitter."""
     after = _retry_after(state.outcome.exception() if state.outcome else None)
     return float(_BACKOFF(state)) if after is None else after
 
 
 def _retry_after(error: BaseException | None) -> float | None:
-    """Returns the seconds that a provider asks to wait, 0 or more; None where it names no number."""
+    """Returns the seconds that a provider asks to wait, 0 or more; None if it names no number."""
     after = getattr(error, "retry_after", None)
     return max(0.0, float(after)) if isinstance(after, int | float) else None
 
@@ -116,19 +116,20 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
 
 
 LOSSES, PER_CALL = 300, 10
-"""A lost call costs ten, and each request that is served adds one: at most 60 calls are lost in any 300 requests."""
+"""A lost call costs ten, and each served request adds one: at most 60 calls are lost in any 300 requests."""
 
 
 class Allowance:
-    """Bounds the calls that bring no summary where a good answer closes the breaker now and then.
+    """Limits the calls that bring no summary, for models whose occasional good answer closes the breaker again.
 
-    Two of three answers of SmolLM2-135M were none: such a model wastes a hundred calls in 300 requests without it.
+    Two of three answers of SmolLM2-135M were no summaries: without this limit, such a model wastes a hundred calls in
+    300 requests.
     """
 
     def __init__(self, served: Callable[[], int]) -> None:
         self._served, self._seen = served, 0
         self.left = LOSSES
-        """A call takes `PER_CALL` of it, and gives them back with a summary."""
+        """A call takes `PER_CALL` of it, and returns them if it brings a summary."""
 
     @property
     def is_left(self) -> bool:
@@ -154,12 +155,12 @@ class Breaker:
 
     @property
     def retry_in_s(self) -> float | None:
-        """Seconds until a call is allowed; None while one is."""
+        """Seconds until a call is allowed; None if one is allowed now."""
         return left if (left := self._until - self._clock()) > 0 else None
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Yields a turn to call. After a pause the first is a probe, and the others wait: its outcome is theirs."""
+        """Lets a call run. After a pause the first call is a probe; the others wait for its outcome."""
         if not self._pause:
             yield
             return
@@ -167,11 +168,11 @@ class Breaker:
             yield
 
     def succeeded(self) -> None:
-        """The provider has answered."""
+        """Notes that the provider has answered."""
         self._failures, self._pause, self._until = 0, 0.0, 0.0
 
     def failed(self, *, permanent: bool = False) -> bool:
-        """A call has failed; `permanent` opens the breaker at once. True if failures in a row have opened it now."""
+        """Notes a failed call; `permanent` opens the breaker at once. Returns True if failures in a row open it now."""
         self._failures += 1
         if self.retry_in_s is not None or not (self._pause or permanent or self._failures >= FAILURES):
             return False  # a call that began before the breaker opened is no probe
@@ -180,5 +181,5 @@ class Breaker:
         return not permanent
 
     def end_pause(self) -> None:
-        """The provider has answered somebody else: the next call is a probe."""
+        """Ends the pause, because the provider has answered another caller: the next call is a probe."""
         self._until = 0.0

@@ -20,14 +20,14 @@ PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
 """`ChatRequest.reasoning_effort` of a summary request."""
 _OVERHEAD = 600
-"""Tokens of a summary request beside its transcript: instructions, fence, wrapping."""
+"""Tokens of a summary request apart from its transcript: instructions and fence."""
 _THINKING = 2_000
-"""Tokens of an answer that may go into reasoning, which many models do not show."""
+"""Tokens of an answer that the model may use for reasoning, which many models do not show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The provider that is asked."""
+    """The provider that makes summaries."""
 
     provider: Any
     name: str
@@ -37,7 +37,7 @@ class Target:
     output: int | None = None
     """Tokens that one answer may hold at most; None = unknown."""
     basis: str = "request"
-    """The reason for its choice: the setting, or the conversation's own requests."""
+    """Why this provider was chosen: the name of a setting, or "request" for the provider of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class Job:
     key: str
     level: int
     text: str
-    """The source: rendered rows at level 0, the texts of the children under headings above."""
+    """The source: the rendered rows at level 0; for a merge the children's texts, each under a heading."""
     source_tokens: int
-    """Its size; of the children, that of their texts."""
+    """Size of the source; for a merge that of the children's texts."""
     summary_tokens: int
     focus: str | None = None
     rows: tuple[RenderedRow, ...] = ()
-    """The rendered rows behind a job of level 0."""
+    """The rendered rows at level 0."""
     count: int = 1
-    """Texts that are joined."""
+    """How many texts are merged."""
 
     def cut_to(self, tokens: int) -> Job:
-        """Returns the job with the middle of its source cut out where that is longer than this."""
+        """Returns the job; if its source has more tokens than this, the middle of the source is cut out."""
         if self.source_tokens <= tokens:
             return self
         size = len(self.text.encode("utf-8", "surrogatepass"))
@@ -67,7 +67,7 @@ class Job:
 
 
 def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Job:
-    """Returns the source of a node's summary: its rows read, rendered and redacted, or the texts of its children."""
+    """Returns the job for a node's summary, from its rows, rendered and redacted, or from its children's texts."""
     if node.children:
         text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
         return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
@@ -77,7 +77,7 @@ def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) ->
 
 
 def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Summary:
-    """Returns a node's fallback summary, from its rows or from its children's texts, each cut to its share."""
+    """Returns a node's fallback summary, from its rows or from its children's texts."""
     job = make_job(node, log, children, count)
     if node.children:
         text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
@@ -89,7 +89,7 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
 
 
 def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False) -> int:
-    """`max_output_tokens`: twice the length that is asked for, and reasoning; all of it twice in a second try."""
+    """Returns `max_output_tokens`: twice the summary's length, and room for reasoning; a second try gets double."""
     tries = 2 if is_second else 1
     room = tries * (2 * summary_tokens + _THINKING)
     if target.window is not None:
@@ -98,7 +98,7 @@ def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False)
 
 
 def input_limit(summary_tokens: int, target: Target) -> int | None:
-    """Returns the tokens of transcript that a request may carry beside its answer; None if the window is unknown."""
+    """Returns the tokens of transcript for which the window has room; None if the window is unknown."""
     room = answer_room(summary_tokens, target, is_second=True)
     return None if target.window is None else max(256, target.window - _OVERHEAD - room)
 
@@ -107,7 +107,7 @@ def summary_request(job: Job, instructions: str, target: Target, room: int | Non
     """Returns the request: instructions as a system row, the transcript as fenced data in a user row.
 
     Args:
-        room: tokens of the answer; None leaves out the hints, which are this bound and the wish for little reasoning.
+        room: tokens of the answer; None leaves out the hints, which are this bound and `reasoning_effort`.
     """
     fence = fence_of(job.text)
     focus = f"What follows should keep above all: {' '.join(job.focus.split())}\n\n" if job.focus else ""
@@ -124,7 +124,7 @@ def summary_request(job: Job, instructions: str, target: Target, room: int | Non
 
 
 def call_options(target: Target) -> dict[str, Any]:
-    """Returns the options of `complete()`, which providers look up by name and ignore if they do not know them.
+    """Returns the options of `complete()`. Providers ignore the options that they do not know.
 
     `store` and `enable_response_chaining` (openai, vllm) keep an answer on the server; `extended_thinking` (anthropic)
     would be turned on by any `reasoning_effort`.

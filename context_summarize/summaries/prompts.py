@@ -47,14 +47,14 @@ class PromptTemplate:
         A value that the body does not use is ignored.
 
         Raises:
-            KeyError: the body uses a variable without a value; a checked one uses no other than its file may.
+            KeyError: the body uses a variable without a value; this cannot happen after the check of a set.
         """
         return Template(self.body).substitute(values)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The three templates of a set, and how the user's instructions are found."""
+    """The three templates of a set, with the signs of the user's instructions."""
 
     segment: PromptTemplate
     """System row of the request that summarises a segment. Variables: `words`, `fence`."""
@@ -63,7 +63,7 @@ class PromptSet:
     frame: PromptTemplate
     """The text around a summary in a view. Variables: `text`, `first`, `last`; optional: `count`, `level`, `recall`.
 
-    `recall` says how to ask for the originals, with a space before it, or is empty.
+    `recall` is a hint how to read the originals, with a space before it, or is empty.
     """
 
     @property
@@ -96,7 +96,7 @@ def load_prompts(name_or_folder: str) -> PromptSet:
 def find_problems(folder: Path) -> Iterator[str]:
     """Yields every problem of a folder as a set, with its remedy, file by file.
 
-    If a file's header or text cannot be read, its other problems show only when that is corrected.
+    If a file's header or text cannot be read, its other problems appear only after that is corrected.
     """
     for name, slots in _FILES.items():
         try:

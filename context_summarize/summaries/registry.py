@@ -1,4 +1,4 @@
-"""`SummaryRegistry`: what is known of each summary, and the one task that makes it for all who wait."""
+"""`SummaryRegistry`: holds the known summaries, and for each missing one the single task that makes it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from context_summarize.summaries.services import Services
 logger = logging.getLogger(__name__)
 
 MAX_REFUSALS = 3
-"""Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
+"""After so many refusals, of two answers each, a key is not requested again."""
 _CHARACTERS = 40
-"""For each token of a segment's length, so many may be read: of a row that is ten times as long every character is."""
+"""Characters that may be read for each token of a segment: a row may be ten times as long as its segment."""
 
 
 class SummaryRegistry:
-    """Starts, shares, waits for and remembers the making of summaries.
+    """Makes summaries in tasks, which requests share and wait for, and keeps their texts.
 
-    Asking what is known starts nothing. A node is known once its text is, or a fallback takes its place: then it has a
-    row, and so a size. A call is made once per key, whoever asks meanwhile. Work outlives the request that started it:
-    its result reaches the store by itself.
+    `known` and `shown` start nothing. A node is known once it has a text or a fallback: then it has a row, and so a
+    size. Requests that need the same key share one call. A task outlives the request that started it, and puts its
+    result into the store.
 
     Args:
-        is_cancelled: whether the host has cancelled; then nobody waits.
+        is_cancelled: returns True once the host has cancelled; then no request waits.
     """
 
     def __init__(self, services: Services, summarizer: Summarizer, is_cancelled: Callable[[], bool]) -> None:
@@ -44,51 +44,49 @@ class SummaryRegistry:
         self._is_cancelled = is_cancelled
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
-        """Keys under way that were waited for in vain."""
+        """Keys under way whose wait has timed out."""
         self._waits = 0
         """Requests that wait for summaries."""
-        self._is_told = False
-        """True from the warning that a wait has ended without any summary until one comes."""
+        self._has_warned = False
+        """True after the warning that a wait brought no summary, until a summary comes."""
         self._texts: dict[str, Summary] = {}
-        self._stored: set[str] = set()
+        self.stored: set[str] = set()
         """Keys of the texts that took no call of this session."""
         self._fallbacks: dict[str, Summary] = {}
-        """They take the place of texts until the next compaction."""
+        """They replace texts until the next compaction."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
         self._closed = False
         self.stop = asyncio.Event()
-        """Set once the host gives up the requests that hold it; later ones hold another. The work itself goes on."""
+        """Set once the host cancels the requests that hold it; later requests hold another. The tasks go on."""
         self.version = 0
-        """How many tasks have ended: at the same version nothing new has come."""
+        """How many tasks have ended. While it is the same, no new text has come."""
 
     def known(self, node: Node) -> Summary | None:
         """Returns the summary of a node, or the fallback in its place; None without either."""
         return self._texts.get(node.key) or self._fallbacks.get(node.key)
 
     def shown(self, node: Node, log: Log) -> ShownNode | None:
-        """Returns the row of a node: of its summary, or of the fallback in its place; None without either."""
+        """Returns the row of a node's summary, or of the fallback in its place; None without either."""
         summary, row = self.known(node), log.node_rows.get(node.place)
         if summary is not None and (row is None or row.summary is not summary):
             row = log.node_rows[node.place] = show_node(log, node, summary, self._services.prompts.frame.fill)
         return None if summary is None else row
 
-    def is_from_store(self, key: str) -> bool:
-        """Returns True for a summary that took no call of this session."""
-        return key in self._stored
-
     def start(self, node: Node, log: Log, target: Target | None) -> None:
-        """Has a summary made, and its row, unless it is known or under way."""
+        """Starts the task that makes a summary and its row, unless the summary is known or under way."""
         if self._closed or node.key in self._tasks or node.key in self._texts:
             return
         work = self._work(node, log, target)
         task = self._tasks[node.key] = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
-        task.add_done_callback(lambda _: self._ended(node.key))  # before anybody who waits for it goes on
+        task.add_done_callback(
+            lambda _: self._ended(node.key)
+        )  # runs before the requests that wait for the task continue
 
     def _ended(self, key: str) -> None:
         del self._tasks[key]
-        self._late.discard(key)  # what is started after it is other work
+        self._late.discard(key)  # a later task for this key is waited for again
         self.version += 1
 
     async def _work(self, node: Node, log: Log, target: Target | None) -> None:
@@ -96,45 +94,46 @@ class SummaryRegistry:
             await self.look_up([node])
             if node.key not in self._texts and target is not None:
                 await self._make(node, log, target)
-            self.shown(node, log)  # a few milliseconds that no plan has to take
+            self.shown(node, log)  # takes a few milliseconds, which a plan then saves
         except AskLater:
             logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
-            self._refusals[node.key] += error.refused  # it has been told
+            self._refusals[node.key] += error.refused  # the summariser has reported it
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            told = "a summary could not be made; a fallback takes its place: %s"
-            logger.error(told, traceback_of(error, self._services.config.redact))
+            text = "a summary could not be made; a fallback takes its place: %s"
+            logger.error(text, traceback_of(error, self._services.config.redact))
 
     async def look_up(self, nodes: Sequence[Node]) -> None:
-        """Takes up what the store has of these nodes. Nobody is asked for the others."""
+        """Takes the texts of these nodes from the store, if it has them. Starts no call for the others."""
         keys = [node.key for node in nodes if node.key not in self._texts]
         found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
-        self._stored |= found.keys()
+        self.stored |= found.keys()
 
     async def _make(self, node: Node, log: Log, target: Target) -> None:
-        """Asks the provider for a summary, and stores it. Nothing is merged from a fallback.
+        """Gets a summary from the provider, and stores it. No merge is made from a fallback.
 
         Raises:
-            SummaryUnavailable: there is none.
+            SummaryUnavailable: the provider brings none.
         """
         if self._summarizer.is_paused(target) or self._refusals[node.key] >= MAX_REFUSALS:
             return
         for child in node.children:
             self.start(child, log, target)
         await self.settled(child.key for child in node.children)
-        await self.look_up(node.children)  # a compaction may have let go of some
+        await self.look_up(node.children)  # a compaction may have dropped some
         children = [self._texts[child.key] for child in node.children if child.key in self._texts]
         if len(children) < len(node.children):
             return
-        async with self._turns:  # what waits for a provider is not read before its turn
+        async with self._turns:  # rows are read only when the provider is free
             if self._closed:
                 return
-            async with self._reading:  # one after the other, so that they ask in the order in which they were started
+            async with self._reading:  # one after the other, so that the calls keep the order of their start
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, log, children, self._services.count)
             summary = await self._summarizer.make(job, target, lambda: self._waits > 0)
-        self._texts[node.key], self._is_told = summary, False
+        self._texts[node.key] = summary
+        self._has_warned = False
         await self._services.store.put(summary)
 
     async def get(
@@ -145,12 +144,12 @@ class SummaryRegistry:
         seconds: float | None,
         stop: asyncio.Event,
     ) -> None:
-        """Has these summaries made and waits for them; fallbacks take the place of those that cannot be had.
+        """Starts these summaries and waits for them; fallbacks replace those that fail.
 
-        The work on those that are late goes on.
+        The tasks of late ones go on.
 
         Args:
-            seconds: to wait at most, but not again for what was late once; None = as long as it takes.
+            seconds: the longest wait; None = as long as it takes. A key that was late once is not waited for again.
             stop: ends the wait, as the host's cancellation does.
         """
         for node in nodes:
@@ -169,15 +168,15 @@ class SummaryRegistry:
                 self._waits -= 1
             self._late |= wanted & self._tasks.keys()
             if not is_stopped():
-                self._tell(tasks)
-        if not self._closed:  # what the end of the session has cut off has not failed
+                self._warn(tasks)
+        if not self._closed:  # at the session's end the tasks are cancelled: they have not failed
             await self.place([node for node in nodes if node.key not in self._tasks], log)
 
-    def _tell(self, tasks: set[asyncio.Task[None]]) -> None:
-        """Warns, once, of a wait that has brought nothing: a provider that hangs fails only much later."""
-        if not tasks or self._is_told or any(task.done() for task in tasks):
+    def _warn(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Warns, once, of a wait that has brought no summary: a provider that hangs fails only much later."""
+        if not tasks or self._has_warned or any(task.done() for task in tasks):
             return
-        self._is_told = True
+        self._has_warned = True
         logger.warning(
             "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, and wait again "
             "for later ones; check the provider that writes the summaries, or name another in summary_provider",
@@ -185,24 +184,24 @@ class SummaryRegistry:
         )
 
     async def settled(self, keys: Iterable[str]) -> None:
-        """Until nothing is under way for any of these keys. Nobody's request: it does not count as waited for."""
+        """Waits until no task runs for any of these keys. This does not count as the wait of a request."""
         keys = list(keys)
         while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
             await asyncio.wait(tasks)
 
     def end_waits(self) -> None:
-        """Ends the waits of the requests under way, and of no later one."""
+        """Ends the waits of the current requests, but not those of later ones."""
         self.stop.set()
         self.stop = asyncio.Event()
 
     async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
-        """Returns the rows of these nodes: of known or stored texts, else of fallbacks until the next compaction."""
+        """Returns the rows of these nodes: from known or stored texts, else from new fallbacks."""
         await self.look_up(nodes)
         rows = list[ShownNode]()
         for node in nodes:
             if self.known(node) is None:
                 await self._fallback(node, log)
-            if (shown := self.shown(node, log)) is not None:  # at once: others may let go of the text
+            if (shown := self.shown(node, log)) is not None:  # right away: another request may drop the text
                 rows.append(shown)
             await asyncio.sleep(0)  # making a row takes a few milliseconds
         return rows
@@ -217,11 +216,11 @@ class SummaryRegistry:
         return self._fallbacks[node.key]
 
     def begin(self) -> None:
-        """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
+        """Drops the fallbacks, because a compaction begins: their summaries are requested again."""
         self._fallbacks.clear()
 
     def compacted(self, shown: Sequence[ShownNode], log: Log) -> None:
-        """A compaction has been made: what no view shows is let go of, and what one shows is known."""
+        """Keeps the texts that the view of a new compaction shows, and drops the others."""
         keep = {item.node.key for item in shown} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
         self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
@@ -230,16 +229,16 @@ class SummaryRegistry:
         log.node_rows = {item.node.place: item for item in whole}
 
     def begin_anew(self) -> None:
-        """Another log takes the place of the one before. Calls under way still fill the store."""
+        """Drops what belongs to the old log, because another one replaces it. Its calls still fill the store."""
         self._fallbacks.clear()
         self._late.clear()
 
     def forget_refusals(self) -> None:
-        """Asks again for keys that were refused too often."""
+        """Allows calls again for keys that were refused too often."""
         self._refusals.clear()
 
     async def close(self, seconds: float = 0) -> None:
-        """Starts nothing more, waits at most so long for the calls under way, and cancels the rest."""
+        """Starts no more tasks, waits at most so long for those under way, and cancels the rest."""
         self._closed = True
         await until_done(set(self._tasks.values()), seconds, self._is_cancelled)
         await end_tasks(list(self._tasks.values()))

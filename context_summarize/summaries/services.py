@@ -1,4 +1,4 @@
-"""Settings, prompts, store and totals, which the parts of one session share."""
+"""The settings, prompts, store and totals that the parts of one session share."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from context_summarize.tokens.measure import Count
 
 @dataclass(slots=True, kw_only=True)
 class Statistics:
-    """A session's summaries up to now. Tokens of calls are as the provider told them, those of the view estimated."""
+    """The figures of a session so far. Tokens of calls come from the provider; tokens of the view are estimates."""
 
     messages: int = 0
     """Rows of the history."""
     view_tokens: int = 0
-    """Size of the view as it would be served now."""
+    """Size of the view as it would be sent now."""
     budget: int | None = None
     """Tokens that the last request could hold; None before the first."""
     requests: int = 0
     compactions: int = 0
     calls: int = 0
-    """Provider calls for summaries, those that failed among them."""
+    """Provider calls for summaries, including those that failed."""
     failed: int = 0
-    """Summaries that could not be had."""
+    """Summaries that could not be made."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: str | None = None
-    """Sum of what the provider says its calls cost; None while it says nothing."""
+    """Sum of the costs that the provider reports; None if it reports none."""
     from_cache: int = 0
-    """Summaries shown that took no call."""
+    """Shown summaries that took no call."""
     waits: int = 0
     """Requests that waited for summaries."""
     waited_s: float = 0.0
@@ -43,10 +43,10 @@ class Statistics:
     summaries: int = 0
     """Nodes in the view now."""
     fallbacks: int = 0
-    """Those of them that no model wrote."""
+    """Nodes in the view that no model wrote."""
 
     def answered(self, answer: Answer) -> None:
-        """Adds what an answer tells of its usage."""
+        """Adds the usage that an answer reports."""
         self.input_tokens += answer.input_tokens
         self.output_tokens += answer.output_tokens
         if answer.cost is not None:
@@ -62,16 +62,16 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Made once, when the manager is made."""
+    """The services of one manager, made once."""
 
     config: Config
     prompts: PromptSet
     store: SummaryStore
     outbox: Outbox
     totals: Statistics
-    """Their running sums; what the history and the view tell is filled in for who asks."""
+    """The running sums. `statistics()` fills in the figures of the log and the view."""
     count: Count
-    """Tokens of a text."""
+    """Returns the tokens of a text."""
     clock: Callable[[], float]
     """Seconds, for retries and measured waiting."""
     sleep: Callable[[float], Awaitable[None]]

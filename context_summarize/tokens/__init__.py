@@ -1,1 +1,1 @@
-"""Counting: text, images, rows, and calibration by the provider's figures."""
+"""Counts tokens of texts, images and rows, and corrects the counts by the provider's figures."""

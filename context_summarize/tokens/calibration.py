@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Meter:
-    """Learns from the usage of each served view. `correct` changes nothing until the first one."""
+    """Learns from the usage of each served view. Before the first usage, `correct` changes nothing."""
 
     def __init__(self) -> None:
         self._ratio, self._constant = 1.0, 0.0
@@ -19,37 +19,37 @@ class Meter:
         self._excess = 0
 
     def served(self, estimate: int, *, system: int = 0, may_chain: bool = False) -> None:
-        """A view of that many estimated tokens was handed out; a later one replaces it.
+        """Notes that a view of so many estimated tokens was served; a later one replaces it.
 
         Args:
-            system: those of them that stand in system rows: no chain repeats them.
-            may_chain: rows of it carry continuation ids. A provider that chains on its server reports the chain too.
+            system: tokens of its system rows, which no chain repeats.
+            may_chain: True if its rows have continuation ids. A provider that chains on its server counts the chain.
         """
         self._served = estimate, estimate - system, may_chain
 
     @property
     def unanswered(self) -> int | None:
-        """The estimate of the view that was handed out last; None once its usage has come."""
+        """The estimate of the view that was served last; None once its usage has come."""
         return self._served[0] if self._served is not None else None
 
     def answered(self) -> None:
-        """The view that was handed out last has been answered without usage."""
+        """Notes that the last view was answered without usage."""
         self._served = None
 
     def claim(self) -> Callable[..., bool]:
-        """A recorder of usage, for a loop that knows which responses are for views; others do not count from now on.
+        """Returns a function that records usage, for a loop that knows which responses are for views.
 
-        It may be kept: each time it is called, it records the usage of the view that was handed out last.
+        Each call records the usage of the view that was served last. From now on no other usage counts.
         """
         self._is_claimed = True
         return lambda **usage: self._taken(usage)
 
     def observe(self, usage: Mapping[str, Any]) -> bool:
-        """Learns from the usage of an `llm:response`; True when it was taken for that of the served view."""
+        """Learns from the usage of an `llm:response`; returns True if it counts as that of the served view."""
         return not self._is_claimed and self._taken(usage)
 
     def is_of_view(self, usage: Mapping[str, Any]) -> bool:
-        """Whether these may be the figures of the served view: below 0.6 of it they are those of a helper's call."""
+        """Returns True if these may be the figures of the served view: less than 0.6 of it is a helper's call."""
         return self._served is not None and _actual(usage) >= max(0.6 * self._served[0], 1)
 
     def _taken(self, usage: Mapping[str, Any]) -> bool:
@@ -57,8 +57,8 @@ class Meter:
             return False
         (estimate, conversation, may_chain), actual = self._served, _actual(usage)
         self._served = None
-        # A chain holds the last conversation once more. Tools that nobody has counted yet are as much beyond what is
-        # expected, but the next figure shows as much again, while a chain grows by a whole conversation.
+        # A chain repeats the last conversation. Tools that are not counted yet also exceed the expected figure. But
+        # their excess is the same next time, while that of a chain grows by a whole conversation.
         repeated = min(self._last or conversation, conversation)
         excess, before = actual - self.correct(estimate), self._excess
         self._last, self._excess = conversation, excess
@@ -74,7 +74,7 @@ class Meter:
             self._seen = []  # another model
         self._seen = [*self._seen, (estimate, actual)][-8:]
         estimates, actuals = zip(*self._seen, strict=True)
-        if max(estimates) > 1.2 * min(estimates):  # else ratio and constant cannot be told apart
+        if max(estimates) > 1.2 * min(estimates):  # else ratio and constant cannot be separated
             self._ratio = min(max(linear_regression(estimates, actuals).slope, 0.7), 1.6)
             self._constant = fmean(actuals) - self._ratio * fmean(estimates)
         else:
@@ -87,15 +87,15 @@ class Meter:
         return round(self._ratio * estimate + self._constant)
 
     def own(self, tokens: int) -> int:
-        """So many tokens of a conversation in our own, whatever else a request holds."""
+        """Returns so many tokens of a conversation, as the provider counts, in our own tokens, without the constant."""
         return max(0, int(tokens / self._ratio))
 
     def invert(self, tokens: int) -> int:
-        """Returns the estimate whose corrected size is that many tokens; 0 when there is none."""
+        """Returns the estimate whose corrected size is that many tokens; 0 if there is none."""
         return max(0, int((tokens - self._constant) / self._ratio))
 
 
 def _actual(usage: Mapping[str, Any]) -> int:
-    """Input tokens that a provider tells; cache reads may stand in `input_tokens` already."""
+    """Returns the input tokens that a provider reports. `input_tokens` may already include cache reads."""
     figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
     return sum(figure for figure in figures if type(figure) is int and figure > 0)

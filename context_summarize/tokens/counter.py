@@ -20,9 +20,9 @@ RANKS_FILE = "o200k_base.tiktoken.xz"
 PIECE_CHARS = 25_000
 """Longest piece that is counted at once: at most 100 kB in UTF-8."""
 EXACT_CHARS = 4_000_000
-"""Longest text that is counted whole. No window holds a longer one, so an estimate does for it."""
+"""Longest text that is counted whole. No window has room for a longer one, so an estimate is enough for it."""
 RUN_CHARS = 512
-"""Longest piece of a run without a break: at most 2 kB in UTF-8. A good place for a cut is looked for within it."""
+"""Longest piece of a run without a break: at most 2 kB in UTF-8. A cut is searched for within so many characters."""
 
 _WHOLE_RUNS = PIECE_CHARS // RUN_CHARS * RUN_CHARS
 _PATTERN = (
@@ -37,31 +37,28 @@ _LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS + 1},}}|(?
 _load_lock = threading.Lock()
 
 
-def _ranks_text() -> bytes:
-    """Returns the unpacked rank table; the file holds its own checksum."""
-    try:
-        return lzma.decompress((resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes())
-    except (OSError, lzma.LZMAError) as error:
-        raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
-
-
 @functools.lru_cache(maxsize=1)
 def _build_encoding() -> tiktoken.Encoding:
-    """`o200k_base`, as tiktoken_ext.openai_public has it; some 90 MB, hence one per process."""
-    lines = (line.split() for line in _ranks_text().splitlines() if line)
+    """Returns `o200k_base` as in tiktoken_ext.openai_public. It takes some 90 MB, so a process has only one."""
+    try:
+        packed = (resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes()
+        table = lzma.decompress(packed)  # which checks the file's own checksum
+    except (OSError, lzma.LZMAError) as error:
+        raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
+    lines = (line.split() for line in table.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     special = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
     return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=special)
 
 
 def _shared_encoding() -> tiktoken.Encoding:
-    """Returns the encoding of the process. lru_cache alone would build it twice for two threads at the same time."""
+    """Returns the encoding of the process. Without the lock, two threads could build it twice."""
     with _load_lock:
         return _build_encoding()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yields the text in pieces that the tokenizer takes quickly; together they are the text."""
+    """Yields the text in pieces that the tokenizer reads quickly; together they are the whole text."""
     if len(text) <= RUN_CHARS:
         yield text
         return
@@ -75,7 +72,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _cut(text: str) -> Iterator[str]:
-    """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, or else before a blank.
+    """Yields pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, else before a blank.
 
     A run without a break is cut at multiples of `RUN_CHARS`.
     """
@@ -99,7 +96,7 @@ class TokenCounter:
 
     @property
     def loaded(self) -> bool:
-        """True when `count` need not load the encoding first."""
+        """True if the encoding is loaded."""
         return self._encoding is not None
 
     async def load(self) -> None:
@@ -112,10 +109,10 @@ class TokenCounter:
             self._encoding = await asyncio.to_thread(_shared_encoding)
 
     def count(self, text: str) -> int:
-        """Tokens of the text; special tokens are read as plain text. Loads the encoding first where necessary.
+        """Returns the tokens of the text; special tokens count as plain text. Loads the encoding if necessary.
 
-        Text is counted in pieces, so that text without blanks counts about 0.1 % too large; a text of more than four
-        million characters is estimated from pieces all over it. Lone surrogates count as replacement characters.
+        Text is counted in pieces, so text without blanks counts about 0.1 % too large. The size of a text of more than
+        four million characters is estimated from samples. Lone surrogates count as replacement characters.
         Raises: as `load`.
         """
         if len(text) <= EXACT_CHARS:

@@ -10,11 +10,11 @@ from context_summarize.messages.text import countable_items
 ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant covers the rest."""
 IMAGE_TOKENS = 1_600
-"""The price of an image: what Anthropic takes for the largest that it does not scale down."""
+"""Tokens of an image: what Anthropic charges for the largest image that it does not scale down."""
 Count = Callable[[str], int]
 
 
 def measure(raw: JsonRow, count: Count) -> int:
-    """Tokens of one row: its public text, calls and thinking, a flat price for each image, and the wrapping."""
+    """Returns the tokens of one row: its public text, calls and thinking, a fixed figure per image, and wrapping."""
     items = countable_items(raw)
     return ROW_OVERHEAD + sum(count(item) if isinstance(item, str) else IMAGE_TOKENS for item in items)

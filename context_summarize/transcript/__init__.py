@@ -1,1 +1,1 @@
-"""The text that a summariser reads and a frame encloses: row headers, fences, escaping, forged lines."""
+"""The texts of transcripts and frames: row headers, fences, escaping, forged lines."""

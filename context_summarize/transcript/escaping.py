@@ -1,4 +1,4 @@
-"""The marks of transcripts and frames: what encloses a text, what looks like a mark and is escaped or quoted, cuts."""
+"""The marks of transcripts and frames: encloses texts, cuts them, and escapes or quotes lines that look like marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INVISIBLE = (
 )
 """Invisible characters, for a character class of a pattern."""
 LINE_END = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-"""Characters that some reader takes for the end of a line, for a character class."""
+"""Characters that some reader treats as the end of a line, for a character class."""
 BLANK = r" \t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """Blanks within a line, for a character class."""
 _MARK_LIKE = re.compile(
@@ -28,17 +28,17 @@ _MARK_LIKE = re.compile(
 
 _LINE_END = re.compile(rf"[{LINE_END}]")
 _PIECE = 100_000
-"""Characters that are searched at once, or a few more, up to the end of a line."""
+"""Characters that are searched at once; the piece goes on to the end of its line."""
 _FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
 _HEADING = re.compile(r"(?m)^## Summary \d+ of \d+\n")
 RECALL_FENCE = ("=== transcript ===", "=== transcript ends ===")
-"""Lines before and after the rows of a recall answer. Rendered rows hold no line that begins like these."""
+"""Lines before and after the rows of a recall answer. No line of a rendered row begins like these."""
 
 
 def escape_marks(text: str) -> str:
-    """The text with one blank before each line that looks like a row's header, our fence or a summary's heading.
+    """Returns the text with a blank before each line that looks like a row's header, our fence or a summary's heading.
 
-    Look-alikes count, and so does every character that some reader takes for the end of a line.
+    Look-alike letters count too, and so does every character that some reader treats as the end of a line.
     """
     if text.isascii() and "#" not in text and "=" not in text:
         return text
@@ -52,16 +52,16 @@ def escape_marks(text: str) -> str:
 
 
 def after_cut(text: str, at: int) -> str:
-    """Returns the text after a cut; the rest of a line that was cut in two is escaped, as it may look like a mark."""
+    """Returns the text after a cut. The rest of a line that was cut is escaped, because it may look like a mark."""
     first, line_end, others = text[at:].partition("\n")
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 
 
 def cut_middle(text: str, limit_bytes: int, characters: int | None = None) -> str:
-    """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough.
+    """Returns head (two thirds), a count of what was left out, and tail (one third); a short text is unchanged.
 
     Args:
-        characters: of the whole text, where only its ends are given.
+        characters: those of the whole text, if `text` has only its ends.
     """
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
         return text
@@ -74,12 +74,12 @@ def cut_middle(text: str, limit_bytes: int, characters: int | None = None) -> st
 
 
 def fence_of(text: str) -> str:
-    """Returns the delimiter that encloses a text: derived from its hash, so that no text can hold its own."""
+    """Returns the delimiter of a text. It is derived from the text's hash, so that no text contains its own."""
     return f"=== transcript {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:20]} ==="
 
 
 def escape_fence(text: str, fence: str) -> str:
-    """Returns the text with the delimiter inside it broken; lone surrogates, which no provider takes, become '?'."""
+    """Returns the text with its delimiter broken. Lone surrogates, which no provider accepts, become '?'."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
     return clean.replace(fence, fence.replace("===", "= ="))
 
@@ -90,37 +90,37 @@ def enclosed(text: str, fence: str) -> str:
 
 
 def enclosed_in(message: str) -> str | None:
-    """Returns the text between the delimiters in a message; None where there are none."""
+    """Returns the text between the delimiters in a message; None if there are none."""
     found = _FENCED.search(message)
     return found[2] if found else None
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """Summaries under a heading each, as the merge template is shown them."""
+    """Returns the summaries in the form of the merge template, each under a heading."""
     return "\n\n".join(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
 
 
 def split_numbered(text: str) -> list[str] | None:
-    """Returns the summaries under their headings, without these; None where there is no heading."""
+    """Returns the summaries without their headings; None if there is no heading."""
     if not _HEADING.search(text):
         return None
     return [part.strip() for part in _HEADING.split(text) if part.strip()]
 
 
 Frame = Callable[..., str]
-"""Fills `frame.md`: called with text, first, last, count, level and recall, all strings."""
+"""A function that fills `frame.md`: it takes text, first, last, count, level and recall, all strings."""
 
 _ROLE = r"(?:system|developer|assistant|user|human|tool|function)"
 _ROLE_LINE = re.compile(rf"\W*+{_ROLE}(?: (?:message|prompt|note|instructions?))?\W{{0,6}}:|(\W*+)(?:0 )?{_ROLE}\b")
-"""`system:` begins a line of some transcripts, and so does `#0 system`, as group 1 tells."""
+"""The beginning of a transcript's line: `system:`, or `#0 system`, whose sign is group 1."""
 _TEMPLATE = re.compile(
     r"<\|[\w ]{1,40}\|>|\[/?(?:inst|sys|system)\]|<</?sys>>|</?(?:system|developer|assistant|user|instructions?)\b"
     r"|== {0,40}transcript"
 )
 """Tokens and tags of chat templates, and our own fence."""
-_LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
+LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
 _DECOMPOSED = 256
-"""Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
+"""Characters that are decomposed at once: the time to sort a run of marks grows with the square of its length."""
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _LOOK_ALIKES = str.maketrans(
     "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d"
@@ -131,7 +131,7 @@ _LOOK_ALIKES = str.maketrans(
 
 
 def _plain(line: str) -> str:
-    """The line as it looks: without invisible characters, accents and look-alikes, in lower case, each number as 0."""
+    """Returns the line as it looks: no invisible characters, accents and look-alikes, lower case, numbers as 0."""
     line = _INVISIBLE.sub("", line)
     pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))
     plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
@@ -140,13 +140,13 @@ def _plain(line: str) -> str:
 
 
 def _beginning(line: str) -> str:
-    """The first words of a frame's line, by which an imitation is found; the whole line when it has few words."""
+    """Returns the first words of a frame's line, by which imitations are found; a line of few words whole."""
     words = re.findall(r"\w+", line)
     return " ".join(words[:4]) if len(words) > 2 else line.strip()
 
 
 def quoted(text: str, *frames: Frame) -> str:
-    """The text with "> " before each line that looks like a line of these frames, of a role or of a transcript."""
+    """Returns the text with "> " before each line that looks like one of these frames, a role or a transcript."""
     filled = (frame(text="\0", first="0", last="0", count="0", level="0", recall="") for frame in frames)
     marks = {_beginning(_plain(line)) for one in filled for line in one.replace("\0", "\n").split("\n")} - {""}
 
@@ -157,7 +157,7 @@ def quoted(text: str, *frames: Frame) -> str:
         as_role = role is not None and (role[1] is None or "#" in role[1])
         return as_role or _TEMPLATE.search(seen) is not None or any(m in seen or m in words for m in marks)
 
-    lines = _LINE_ENDS.split(text)
+    lines = LINE_ENDS.split(text)
     found = [forged(line) for line in lines]
     if not any(found):
         return text

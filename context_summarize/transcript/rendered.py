@@ -1,4 +1,4 @@
-"""Rendered rows: what the summariser sees of a row, the lines of its calls, and the text of several rows."""
+"""Rendered rows: the text of a row for the summariser, the lines of its calls, and the text of several rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 ORPHAN = "[result without a call] "
-"""Begins a result whose call is not in the history."""
+"""Beginning of a result whose call is not in the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,15 @@ class RenderedRow:
     """Tool name of a result, when it is known."""
     text: str
     own: str | None = field(default=None, compare=False, repr=False)
-    """Of a user row: the text of the user, without results and attachments, "" where it is none; else None."""
+    """For a user row the user's own text, without results and attachments, which may be ""; else None."""
     calls: int = field(default=0, compare=False, repr=False)
-    """How many calls the row makes; their lines are its last ones that look like calls."""
+    """How many calls the row makes; their lines are the last ones that look like calls."""
     answers: int | None = field(default=None, compare=False, repr=False)
-    """Of a result: which of its group's calls it answers, from 0; None where it answers none, or several."""
+    """For a result the number of the group's call that it answers, from 0; None if it answers none, or several."""
 
     @property
     def said(self) -> str:
-        """The words of the row: of a user row the user's own text."""
+        """The text of the row; for a user row only the user's own text."""
         return self.text if self.own is None else self.own
 
 
@@ -42,7 +42,7 @@ def render_rows(rows: Sequence[RenderedRow]) -> str:
 
 
 def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
-    """The rows of a rendered transcript, whose texts hold no line like a header; text before the first is left out."""
+    """Returns the rows of a rendered transcript. Text before the first header is left out."""
     parts = _HEADER.split(f"{text}\n\n")
     rows = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
     return tuple(RenderedRow(int(number), role, name, said[:-2]) for number, role, name, said in rows)
@@ -58,12 +58,12 @@ def call_line(name: str, *arguments: str) -> str:
 
 
 def may_be_call(line: str) -> bool:
-    """Returns True for a line that begins like that of a call."""
+    """Returns True for a line that begins like the line of a call."""
     return line.startswith("call ")
 
 
 def calls_in(text: str) -> Iterator[tuple[str, str]]:
-    """(name, argument text) of every line `call NAME(ARGUMENTS)`."""
+    """Yields (name, argument text) for every line `call NAME(ARGUMENTS)`."""
     for line in text.split("\n"):
         if may_be_call(line) and line.endswith(")"):
             name, bracket, arguments = line[5:-1].partition("(")
@@ -78,5 +78,5 @@ def without_calls(text: str, name: str) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 row`, `1,200 rows`; `many` is the plural where it is not `one` with an s."""
+    """Returns `1 row` or `1,200 rows`; `many` is the plural if it is not `one` with an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

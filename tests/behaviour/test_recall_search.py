@@ -16,7 +16,7 @@ async def test_edits_and_a_cleared_history_are_followed():
     context = await feed(SummarizingContextManager(max_tokens=8_000, recall_tool=True), [fact, *tool_session(5)])
     found = await ask(context, "deadline")
     assert found.messages[0] == 1
-    assert " of 21 messages hold some of these words, or stand beside one that does; " in found.text
+    assert " of 21 messages contain some of these words, or are next to one that does; " in found.text
 
     await context.set_messages([user("The deadline is April 2."), *tool_session(5)])
     assert "April 2" in (await ask(context, "deadline")).text

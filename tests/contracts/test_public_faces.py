@@ -54,12 +54,7 @@ def reaches(path: Path) -> Iterator[str]:
             yield node.attr
 
 
-def test_every_file_of_the_suite_is_there() -> None:
-    assert [path for path in PATHS if not path.is_file()] == []
-
-
 def test_nothing_private_is_imported_or_patched() -> None:
-    """Neither by a test nor by a helper or a script of one."""
     for path in suite():
         text = path.read_text("utf-8")
         assert {name for name in _IMPORT.findall(text) if name not in PUBLIC} == set(), path
@@ -69,5 +64,4 @@ def test_nothing_private_is_imported_or_patched() -> None:
 
 
 def test_nobody_reaches_for_what_is_private() -> None:
-    """No underscore attribute of anything, and not the manager's own state."""
     assert {path.name: found for path in suite() if (found := set(reaches(path)))} == {}

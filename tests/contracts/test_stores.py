@@ -20,8 +20,10 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, no_hang: None) -
 
 
 class TestContract:
-    async def test_what_is_put_is_got_back_whole(self, store: SummaryStore) -> None:
-        """Every summary and every record of a session, field for field."""
+    async def test_what_is_put_is_got_back_whole_and_nothing_else(self, store: SummaryStore) -> None:
+        """Every summary and every record of a session, field for field. Reading comes first in most sessions."""
+        assert await store.get(["a"]) == await store.get([]) == {}
+        assert await store.get_records(["d"]) == await store.get_records([]) == {}
         made = {summary.key: summary for summary in [*session().summaries, summary("a"), summary("b", "")]}
         records = session().records
         assert len(records) > 3
@@ -29,16 +31,8 @@ class TestContract:
             await store.put(each)
         for hash_, each in records.items():
             await store.put_record(hash_, each)
-        assert await store.get([*made]) == made
+        assert await store.get(["x", *made, "a"]) == made
         assert await store.get_records(["x", *records, "y"]) == records
-
-    async def test_only_what_is_there_is_got(self, store: SummaryStore) -> None:
-        """Reading comes first in most sessions; missing keys are no error, and asking twice for one gives it once."""
-        assert await store.get(["a"]) == await store.get([]) == {}
-        assert await store.get_records(["d"]) == await store.get_records([]) == {}
-        await store.put(summary("a"))
-        await store.put(summary("b"))
-        assert await store.get(["b", "x", "a", "b"]) == {"a": summary("a"), "b": summary("b")}
         assert await store.get(("a",)) == {"a": summary("a")}
 
     async def test_the_newest_of_a_key_wins_and_a_key_is_no_hash(self, store: SummaryStore) -> None:
@@ -56,14 +50,13 @@ class TestContract:
         ids=["signs", "surrogates", "placeholders", "long"],
     )
     async def test_a_text_of_any_kind_survives(self, store: SummaryStore, text: str) -> None:
-        """Many scripts, line breaks, quotes, zero bytes, halves of a pair, and very long ones; in notes as well."""
+        """In notes as well."""
         await store.put(summary("a", text))
         await store.put_record("d", made := {**record(), "notes": [text, 1, 0]})
         assert (await store.get(["a"]))["a"].text == text
         assert await store.get_records(["d"]) == {"d": made}
 
-    async def test_a_fallback_summary_is_refused(self, store: SummaryStore) -> None:
-        """Rule 10: a fallback summary is never stored, and the summary that is there stays."""
+    async def test_a_fallback_summary_is_refused_and_what_is_there_stays(self, store: SummaryStore) -> None:
         await store.put(summary("a"))
         for key in ("a", "b"):
             with pytest.raises(ValueError, match="a fallback summary is never stored"):
@@ -83,19 +76,22 @@ class TestContract:
         await store.put_record("d", {**record(), "notes": "0" * 9_000_000})
         assert await store.get_records(["d"]) == {}
 
-    async def test_a_closed_store_may_be_used_again(self, store: SummaryStore) -> None:
-        """It opens again, also when it was never used; closing twice is no error."""
+    async def test_closing_waits_for_calls_under_way_and_a_closed_store_may_be_used_again(
+        self, store: SummaryStore
+    ) -> None:
+        """Also one that was never used; closing twice is no error."""
         await store.close()
-        await store.put(summary("a"))
+        names = keys(20)
+        puts = [asyncio.create_task(store.put(summary(key))) for key in names]
+        await asyncio.sleep(0)
         await store.close()
         await store.close()
-        await store.put(summary("b"))
+        await asyncio.gather(*puts)
         await store.put_record("d", record())
-        assert (await store.get(["b"])).keys() == {"b"}
+        assert (await store.get(names)).keys() == set(names)
         assert await store.get_records(["d"]) == {"d": record()}
 
     async def test_many_at_once_do_not_disturb_each_other(self, store: SummaryStore) -> None:
-        """Puts and gets of one loop, interleaved."""
         names = keys(60)
 
         async def use(key: str) -> None:
@@ -110,23 +106,14 @@ class TestContract:
 
     async def test_a_caller_that_is_cancelled_leaves_whole_entries(self, store: SummaryStore) -> None:
         """Its put is done or undone, and the store serves the next caller."""
-        names = keys(40)
-        tasks = [asyncio.create_task(store.put(summary(key, "text of " + key))) for key in names]
+        made = {key: summary(key, "text of " + key) for key in keys(40)}
+        tasks = [asyncio.create_task(store.put(each)) for each in made.values()]
         await asyncio.sleep(0)
         for task in tasks[::2]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        found = await store.get(names)
-        assert found.keys() >= set(names[1::2])
-        assert found == {key: summary(key, "text of " + key) for key in found}
+        found = await store.get([*made])
+        assert found.keys() >= {*[*made][1::2]}
+        assert found.items() <= made.items()
         await store.put(summary("next"))
         assert (await store.get(["next"])).keys() == {"next"}
-
-    async def test_closing_waits_for_what_was_asked_before(self, store: SummaryStore) -> None:
-        """Nobody who was promised an answer is left without."""
-        names = keys(20)
-        puts = [asyncio.create_task(store.put(summary(key))) for key in names]
-        await asyncio.sleep(0)
-        await store.close()
-        await asyncio.gather(*puts)
-        assert (await store.get(names)).keys() == set(names)

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 import shlex
+from operator import attrgetter
 
 import click
 
@@ -77,7 +78,6 @@ def test_every_make_target_and_every_module_that_is_run_exists():
 
 
 def test_the_pythons_that_are_tested_are_those_that_are_named():
-    """The classifiers, what `make` looks for, its help, and the newest one for readers."""
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))[::-1]
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert re.findall(r"^SUPPORTED := (.+)$", makefile, re.M) == [" ".join(named)]
@@ -99,3 +99,16 @@ def test_every_command_and_option_of_the_command_line_exists():
             elif word.startswith("--"):
                 known = {option for parameter in found.params for option in parameter.opts} | {"--help", "--version"}
                 assert word.partition("=")[0] in known, f"{page}: {call}"
+
+
+def test_each_rule_is_in_the_function_that_the_design_names():
+    design = (ROOT / "docs" / "design.md").read_text("utf-8").split("## Which function holds which rule")[1]
+    rows = re.findall(r"^\| [^|]+ \| ([^|]*`\w+/\w+\.py`[^|]*) \|$", design.split("\n## ")[0], re.M)
+    assert len(rows) == 10
+    for cell in rows:
+        cited = re.findall(r"((?:`[\w.]+`(?: and )?)+) in `([\w/]+\.py)`", cell)
+        assert cited, cell
+        for names, file in cited:
+            module = importlib.import_module(f"context_summarize.{file.removesuffix('.py').replace('/', '.')}")
+            for name in re.findall(r"`([\w.]+)`", names):
+                assert attrgetter(name)(module).__module__ == module.__name__, cell

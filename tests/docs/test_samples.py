@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from itertools import pairwise
 
 import pytest
 
@@ -21,22 +21,32 @@ RECORDING = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
 README, START = (next(page for page in PAGES if page.name == name) for name in ("README.md", "start.md"))
 
 
-async def _compactions() -> list[tuple[list[JsonRow], list[JsonRow]]]:
-    """The requests right before and after each compaction among the demo's first rows."""
+View = list[JsonRow]
+
+
+@pytest.fixture(scope="module")
+def first_compaction() -> tuple[View, View]:
+    """The requests right before and after the first compaction of the demo."""
+    return asyncio.run(_first_compaction())
+
+
+async def _first_compaction() -> tuple[View, View]:
     count = TokenCounter().count
     context = SummarizingContextManager()
     provider = OfflineProvider(count, context_window=40_000, max_output_tokens=4_000)
-    found = []
-    for row in RECORDING[:220]:
+    before, after = View(), View()
+    for row in RECORDING:
         if row["role"] == "assistant":
-            found.append(await context.get_messages_for_request(provider=provider))
+            before, after = after, await context.get_messages_for_request(provider=provider)
             await context.settle()
+        if len(after) < len(before):
+            break
         await context.add_message(row)
     await context.close()
-    return [pair for pair in pairwise(found) if len(pair[1]) < len(pair[0])]
+    return before, after
 
 
-def _shows(rows: list[JsonRow], sample: str) -> None:
+def _shows(rows: View, sample: str) -> None:
     """Each line of the sample is the beginning of a row, in order; those on either side of a gap are at the ends."""
     head, tail = (part.strip("\n").splitlines() for part in re.split(r"^…$", sample, flags=re.M))
     for lines, shown in ((head, rows), (tail, rows[-len(tail) :])):
@@ -46,9 +56,9 @@ def _shows(rows: list[JsonRow], sample: str) -> None:
             assert row_text(row).startswith(text.removesuffix("…").rstrip())
 
 
-async def test_the_page_shows_the_request_after_a_compaction() -> None:
+def test_the_page_shows_the_request_after_a_compaction(first_compaction: tuple[View, View]) -> None:
     """The rows that are shown, and how many there are before it and after it."""
-    before, after = (await _compactions())[0]
+    before, after = first_compaction
     [block] = blocks("rows")
     _shows(after, block.text)
     page = " ".join(prose(START).split())
@@ -58,7 +68,6 @@ async def test_the_page_shows_the_request_after_a_compaction() -> None:
 
 @pytest.mark.ci
 async def test_the_readme_says_how_the_demo_goes() -> None:
-    """How often it is compacted, and the size of its history."""
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     played = await replay(RECORDING, provider)
     times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]
@@ -85,10 +94,10 @@ async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]
     assert f"whole history costs {whole} " in readme
 
 
-async def test_the_readme_shows_the_notes_of_the_first_compaction_of_the_demo() -> None:
+def test_the_readme_shows_the_notes_of_the_first_compaction_of_the_demo(first_compaction: tuple[View, View]) -> None:
     """Each part between two gaps stands in them, in order; so do the numbers of summaries and messages before it."""
     [sample] = (block.text for block in blocks("text") if block.page == README)
-    shown = [row_text(row) for row in (await _compactions())[0][1]]
+    shown = [row_text(row) for row in first_compaction[1]]
     [notes] = (text for text in shown if text.startswith("[Notes on messages "))
     at = 0
     for part in filter(None, re.split(r"\s*(?:(?<!\[)…|…(?!\]))\s*|\n", sample.strip())):

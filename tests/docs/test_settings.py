@@ -1,12 +1,14 @@
-"""Settings, events and capabilities that the documentation tells are those of the code; its Python programs run."""
+"""What the documentation tells is what the code has: settings, events, methods, files; its programs and commands."""
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with amplifier-core
@@ -15,9 +17,10 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.steering import Preview
+from context_summarize.stores import open_store
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
-from tests.support.pages import blocks, named, table
+from tests.support.pages import PAGES, blocks, commands, named, table
 from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
 from tests.support.rows import tool_session
@@ -39,6 +42,22 @@ def _keys(text):
 def test_every_program_of_a_page_runs(block, tmp_path):
     done = subprocess.run([sys.executable, "-c", block.text], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_example_session_compacts_recalls_and_resumes_without_a_call(tmp_path):
+    """It ends well in an empty folder, far from the checkout's own modules, and each of its four lines says so."""
+    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "session.py")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    sizes, saved, recalled, resumed = done.stdout.splitlines()
+    messages, sent, compactions, calls = map(int, re.findall(r"\d+", sizes))
+    assert sent < messages / 2
+    assert min(compactions, calls) > 0
+    assert re.fullmatch(r"compact\(\) saved [\d,]+ tokens", saved)
+    assert recalled == "recall found ORD-12: parcel PX-127"
+    assert resumed == "after a restart: the same request True, 0 calls"
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
 
 
 def test_the_settings_of_every_session_are_accepted_without_a_warning(caplog):
@@ -106,3 +125,62 @@ async def test_the_page_for_hosts_has_every_capability(monkeypatch):
     monkeypatch.setattr(MockCoordinator, "register_capability", lambda self, name, value: registered.add(name))
     await (await mount(MockCoordinator(), {"cache": "memory"}))()
     assert registered == set(re.findall(r"`(context\.[a-z_]+)`", _section("Methods")))
+
+
+def _left(folder):
+    """Names of the files, with DATE for the date of an archive; all for the user alone."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in files} <= {0o600}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o700}
+    return {re.sub(r"\.\d{4}-[^.]+\.\w+\.", ".DATE.", path.name) for path in files}
+
+
+async def test_the_page_on_privacy_names_every_file_of_a_session(tmp_path):
+    """A short session leaves its history alone, a long one summaries; what was cleared stays in an archive."""
+    store = open_store(str(tmp_path / "context-summarize" / "summaries.db"))
+    settings = {"persistence": {"path": tmp_path / "histories" / "NAME.jsonl"}, "announce": False}
+    manager = SummarizingContextManager(MockCoordinator(), store=store, config=settings)
+    provider = ScriptedProvider(then="Goal: orders.", context_window=12_000, max_output_tokens=1_000)
+    left, rows = [], tool_session(60, size=800)
+    for part in (rows[:4], rows):
+        await manager.set_messages(part)
+        await manager.get_messages_for_request(provider=provider)
+        left.append(_left(tmp_path))
+    await manager.clear()
+    await manager.close()
+    short, long = left
+    assert short == {"NAME.jsonl", "NAME.jsonl.lock"}
+    assert long - short == {"summaries.db", "summaries.db-wal", "summaries.db-shm"}
+    assert _left(tmp_path) == {*short, "summaries.db", "NAME.DATE.jsonl"}
+    page = (ROOT / "docs" / "privacy.md").read_text("utf-8")
+    for name in ("summaries.db`", "`summaries.db-wal`", "`-shm`", "`….lock`", "`NAME.DATE.jsonl`"):
+        assert name in page
+
+
+LEFT_OUT = ("make ", "pip install ", "python -m benchmarks.", ".venv/bin/")
+"""Beginnings of commands that are not run: they install something, or run for long in an environment of their own."""
+
+RUN = {page: [line for line in commands(page) if not line.startswith(LEFT_OUT)] for page in PAGES}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs a command in a folder that has the examples, with a home of its own; returns what it prints."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AMPLIFIER_HOME")
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+
+    def call(command: str) -> str:
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    return call
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("page", [page for page, lines in RUN.items() if lines], ids=named)
+def test_every_command_of_a_page_runs(page, run):
+    for command in RUN[page]:
+        run(command)

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -38,10 +37,10 @@ def answer(text: str | None, *, finish_reason: str = "stop", cost: int = 50, **m
     return httpx.Response(200, json={"model": "chat-1-2026", "choices": [choice], "usage": usage})
 
 
-def failure(status: int, message: str, code: str | None = None, **headers: str) -> httpx.Response:
-    """An error, as servers of this protocol send it; `Retry_After="7"` becomes the header of that name."""
-    body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
-    return httpx.Response(status, json=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+def failure(status: int, message: str, **headers: str) -> httpx.Response:
+    """An error, as servers of this protocol send it."""
+    body = {"error": {"message": message, "type": "error", "param": None, "code": None}}
+    return httpx.Response(status, json=body, headers=headers)
 
 
 HELLO = ChatRequest(messages=[Message(role="user", content="Hello")], max_output_tokens=50)
@@ -63,21 +62,16 @@ async def provider(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenAICompa
     await made.close()
 
 
-def bodies(route: respx.Route) -> list[dict[str, Any]]:
-    """What was sent, in order."""
-    return [json.loads(call.request.content) for call in route.calls]
-
-
 class TestAnswers:
     async def test_a_request_on_the_wire_and_its_answer(self, chat, provider):
         """Rows, room for the answer and the model: nothing beside it."""
         chat.side_effect = [answer("Goal: done.", cost=61)]
         rows = [Message(role="system", content="Summarise."), Message(role="user", content="Rain.")]
         said = await provider.complete(ChatRequest(messages=rows, max_output_tokens=50), model="small-1")
-        [body] = bodies(chat)
+        [sent] = chat.calls
         shown = [{"role": "system", "content": "Summarise."}, {"role": "user", "content": "Rain."}]
-        assert body == {"model": "small-1", "max_tokens": 50, "messages": shown}
-        assert chat.calls[0].request.headers["Authorization"] == f"Bearer {KEY}"
+        assert json.loads(sent.request.content) == {"model": "small-1", "max_tokens": 50, "messages": shown}
+        assert sent.request.headers["Authorization"] == f"Bearer {KEY}"
         assert (said.content[0].text, said.finish_reason) == ("Goal: done.", "stop")
         assert (said.usage.input_tokens, said.usage.output_tokens) == (900, 61)
         assert said.metadata == {"model": "chat-1-2026"}
@@ -87,7 +81,7 @@ class TestAnswers:
         chat.side_effect = [answer(None, refusal="I will not.")]
         said = await provider.complete(HELLO)
         assert (said.content[0].text, said.finish_reason) == ("I will not.", "refusal")
-        assert bodies(chat)[0]["model"] == "chat-1"
+        assert json.loads(chat.calls[0].request.content)["model"] == "chat-1"
 
 
 class TestErrors:
@@ -129,21 +123,25 @@ class TestErrors:
 
     @pytest.mark.parametrize(("given", "seconds"), [("12", 12.0), ("soon", None), ("", None)])
     async def test_the_wait_that_a_server_asks_for_is_seconds(self, chat, provider, given, seconds):
-        chat.side_effect = [failure(429, "slow down", Retry_After=given)]
+        chat.side_effect = [failure(429, "slow down", **{"Retry-After": given})]
         with pytest.raises(RateLimitError) as caught:
             await provider.complete(HELLO)
         assert caught.value.retry_after == seconds
 
 
-async def authorization(base_url: str, key_env: str | None = None) -> str | None:
-    """The header with which a provider that was made so asks its server."""
+async def asked(base_url: str, key_env: str | None = None) -> httpx.Request:
+    """The request with which a provider that was made so asks its server."""
     with respx.mock as router:
         route = router.post(f"{base_url}/chat/completions").mock(return_value=answer("hi"))
         made = make_provider(base_url, "m", key_env=key_env)
         await made.complete(HELLO)
         await made.close()
-    found: str | None = route.calls[0].request.headers.get("Authorization")
-    return found
+    request: httpx.Request = route.calls[0].request
+    return request
+
+
+async def authorization(base_url, key_env=None):
+    return (await asked(base_url, key_env)).headers.get("Authorization")
 
 
 class TestMaking:
@@ -158,12 +156,8 @@ class TestMaking:
 
     async def test_openai_is_asked_by_its_newer_name_of_the_limit(self):
         """Its newer models refuse the name that all other servers know."""
-        with respx.mock as router:
-            route = router.post("https://api.openai.com/v1/chat/completions").mock(return_value=answer("hi"))
-            made = make_provider("https://api.openai.com/v1", "m")
-            await made.complete(HELLO)
-            await made.close()
-        assert bodies(route)[0]["max_completion_tokens"] == 50
+        request = await asked("https://api.openai.com/v1")
+        assert json.loads(request.content)["max_completion_tokens"] == 50
 
     def test_a_variable_that_was_named_has_to_be_set(self, monkeypatch):
         monkeypatch.setenv("MY_KEY", " ")

@@ -6,167 +6,89 @@ import asyncio
 import itertools
 import json
 import logging
-import os
-from collections.abc import AsyncIterator, Callable
+import math
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
-from amplifier_core import ContextLengthError, HookResult
-from amplifier_core.message_models import ChatRequest, Message
-from amplifier_core.testing import MockCoordinator
+from amplifier_core import ContextLengthError
+from amplifier_core.message_models import ChatRequest
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
-from tests.support.gated import Gated, answer
-from tests.support.rows import assistant, feed, result, tool_session, user
-from tests.support.rows import call as tool_call
+from tests.support.gated import Gate
+from tests.support.rows import call, feed, tool_session, user
+from tests.support.session import Host
 from tests.support.views import untimed
 
 BUDGET = 10_000
-SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None, "announce": False}
+SETTINGS = {"max_tokens": BUDGET, "announce": False}
+LARGE = {"context_window": 100_000}
+"""A provider whose window leaves the budget to the settings."""
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
 
 
-class Desk:
-    """A mounted context and a loop around it: each turn takes two requests, as with a tool call."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.coordinator = MockCoordinator()
-        self.provider = ScriptedProvider(then=answer, context_window=100_000)
-        self.views: list[list[JsonRow]] = []
-        self.compactions = 0
-        self.marks: dict[str, Any] = {}
-        """Metadata of the assistant rows from now on."""
-        self._settings = {**SETTINGS, **settings}
-        self._cleanup: Any = None
-
-    async def __aenter__(self) -> Desk:
-        self._cleanup = await mount(self.coordinator, self._settings)
-        self.coordinator.hooks.register("context:compaction", self._count, name="count")
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._cleanup()
-
-    async def _count(self, event: str, data: dict[str, Any]) -> HookResult:
-        self.compactions += 1
-        return HookResult(action="continue")
-
-    @property
-    def context(self) -> SummarizingContextManager:
-        found = self.coordinator.get("context")
-        assert isinstance(found, SummarizingContextManager)
-        return found
-
-    async def turn(self, number: int, request: Callable[[], Any]) -> None:
-        """A user's row, a request, a call with its result, a request, an answer."""
-        await self.context.add_message(user(f"Please find order ORD{number:05d}."))
-        self.views.append(await request())
-        await self._add(tool_call(f"call_{number}", "lookup", order=number))
-        text = "; ".join(f"ORD{number:05d} stop {stop} weight {stop * 7 % 31} kg" for stop in range(20))
-        await self.context.add_message(result(f"call_{number}", text, "lookup"))
-        self.views.append(await request())
-        await self._add(assistant(f"Order ORD{number:05d} is on its way."))
-        await self.context.settle()
-
-    async def _add(self, row: JsonRow) -> None:
-        await self.context.add_message({**row, "metadata": self.marks} if self.marks else row)
-
-    async def plain(self) -> list[JsonRow]:
-        return await self.context.get_messages_for_request(provider=self.provider)
+def compactions(host: Host) -> int:
+    return len(host.seen("context:compaction"))
 
 
 # --- hooks in the system prompt -------------------------------------------------------------------------------------
 
 
-class PromptHook:
-    """hooks-status-context f7b6fdd, `_ensure_prefix_placement`: read the factory, wrap it, set it again.
+def cached_share(views: list[list[JsonRow]]) -> float:
+    """Share of all input that is whole rows at the beginning of the request before as well."""
+    kept = total = 0
+    for earlier, later in itertools.pairwise(views):
+        same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(earlier, later, strict=False))
+        kept += sum(len(str(row)) for row, _ in same)
+        total += sum(len(str(row)) for row in later)
+    return kept / total
 
-    Without a factory to wrap it gives its block to the loop, which adds it to every request.
-    """
 
-    def __init__(self, context: Any, block: Callable[[], str]) -> None:
-        self._context = context
-        self._block = block
-        self._wrapped: Any = None
+async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(hosts):
+    """The block changes at each of 140 requests, and is read anew wherever it stands."""
+    host, count, wrapped = await hosts({**SETTINGS, "max_tokens": 3 * BUDGET}, **LARGE), itertools.count(), None
+    await host.context.set_system_prompt_factory(AsyncMock(return_value=PROMPT))
 
-    async def on_request(self) -> str:
-        """Before every request; what the loop is to add to it."""
-        base = getattr(self._context, "_system_prompt_factory", None)
-        if base is None:
-            return self._block()
-        if base is not self._wrapped:
+    async def request(context: Any, provider: Any) -> list[JsonRow]:
+        """hooks-status-context f7b6fdd, `_ensure_prefix_placement`: read the factory, wrap it, set it again."""
+        nonlocal wrapped
+        base = context._system_prompt_factory  # noqa: SLF001 - the name that hooks use
+        if base is not wrapped:
 
             async def wrapped() -> str:
-                return f"{await base()}\n\n{self._block()}"
+                files = f"Changed files: {next(count)}. " + "src/orders.py, " * 60
+                return f'{await base()}\n\n<system-reminder source="status">\n{files}\n</system-reminder>'
 
-            self._wrapped = wrapped
-            await self._context.set_system_prompt_factory(wrapped)
-        return ""
+            await context.set_system_prompt_factory(wrapped)
+        return list(await context.get_messages_for_request(provider=provider))
 
+    host.loop.request = request
+    await host.talk(70)
 
-def cached_share(views: list[list[JsonRow]]) -> float:
-    """Share of all input that stands at the beginning of the request before as well."""
-    texts = [json.dumps(view) for view in views]
-    kept = (len(os.path.commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071 - no paths
-    return sum(kept) / sum(map(len, texts[1:]))
-
-
-async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm() -> None:
-    """100 turns, 200 requests. The block changes at each of them, and is read anew wherever it stands."""
-    count = itertools.count()
-
-    def block() -> str:
-        files = f"Changed files: {next(count)}. " + "src/orders.py, " * 60
-        return f'<system-reminder source="status">\n{files}\n</system-reminder>'
-
-    async def prompt() -> str:
-        return PROMPT
-
-    async with Desk(max_tokens=3 * BUDGET) as desk:
-        await desk.context.set_system_prompt_factory(prompt)
-        hook = PromptHook(desk.context, block)
-
-        async def request() -> list[JsonRow]:
-            added = await hook.on_request()
-            rows = await desk.plain()
-            return [*rows, user(added)] if added else rows
-
-        for number in range(100):
-            await desk.turn(number, request)
-
-        assert desk.compactions > 0
-        assert cached_share(desk.views) >= 0.95
-        for view in desk.views:
-            assert view[0]["role"] == "system"
-            assert view[0]["content"].startswith(PROMPT)
-            assert json.dumps(view).count("Changed files") == 1
+    assert compactions(host) > 0
+    assert cached_share(host.loop.views) >= 0.95
+    for view in host.loop.views:
+        assert view[0]["role"] == "system"
+        assert view[0]["content"].startswith(PROMPT)
+        assert json.dumps(view).count("Changed files") == 1
 
 
-async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned() -> None:
-    async def prompt() -> str:
-        return "one"
-
-    async def other() -> str:
-        return "two"
-
+async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned():
     made: Any = SummarizingContextManager()
-    assert made._system_prompt_factory is None  # noqa: SLF001 - the name that hooks use
+    prompt, other = AsyncMock(return_value="one"), AsyncMock(return_value="two")
+    assert made._system_prompt_factory is None  # noqa: SLF001
     await made.set_system_prompt_factory(prompt)
     assert made._system_prompt_factory is prompt  # noqa: SLF001
     made._system_prompt_factory = other  # noqa: SLF001
     assert (await made.get_messages_for_request())[0]["content"] == "two"
 
 
-async def test_a_changing_block_never_stands_between_a_call_and_its_result() -> None:
-    count = itertools.count()
-
-    async def prompt() -> str:
-        return f'{PROMPT}\n\n<system-reminder source="status">\n{next(count)}\n</system-reminder>'
-
+async def test_a_changing_block_never_stands_between_a_call_and_its_result():
     made = SummarizingContextManager()
-    await made.set_system_prompt_factory(prompt)
-    for row in (user("Find it."), tool_call("call_1")):
+    blocks = [f'{PROMPT}\n\n<system-reminder source="status">\n{number}\n</system-reminder>' for number in range(3)]
+    await made.set_system_prompt_factory(AsyncMock(side_effect=blocks))
+    for row in (user("Find it."), call("call_1")):
         await made.add_message(row)
         await made.get_messages_for_request()
     rows = await made.get_messages_for_request()
@@ -190,154 +112,153 @@ class StoringLoop:
     own notation as a token. If that is too large as well, or would not become smaller, the loop raises.
     """
 
-    def __init__(self, desk: Desk, limit: int | None = None, per_character: float = 1.0) -> None:
-        self._desk = desk
+    def __init__(self, host: Host, limit: float = math.inf, per_character: float = 1.0) -> None:
+        self._host = host
         self._limit = limit
         self._per_character = per_character
         """Tokens that the provider counts."""
         self.wanted: list[str] = []
         self.rebuilt = 0
+        host.loop.request = self._request
 
-    async def remind(self, text: str) -> None:
-        """Store a reminder unless the newest stored one is the same."""
-        rows = untimed(await self._desk.context.get_messages())
+    async def turn(self, text: str) -> None:
+        """A prompt, after a reminder that is stored unless the newest stored one is the same."""
+        rows = untimed(await self._host.context.get_messages())
         stored = [row["content"] for row in rows if row == reminder(row["content"])]
-        if not stored or stored[-1] != text:
-            await self._desk.context.add_message(reminder(text))
+        if stored[-1:] != [text]:
+            await self._host.context.add_message(reminder(text))
         self.wanted = [text]
+        await self._host.talk(1)
 
-    async def request(self) -> list[JsonRow]:
-        ask = self._desk.coordinator.get_capability("context.request_retention")
-        rows = await ask(retain_contents=self.wanted, provider=self._desk.provider)
+    async def _request(self, context: Any, provider: Any) -> list[JsonRow]:
+        del context
+        ask = self._host.session.coordinator.get_capability("context.request_retention")
+        rows = await ask(retain_contents=self.wanted, provider=provider)
         budgets: list[int] = []
-        while self._limit is not None and (counted := self._counted(rows)) > self._limit:
-            smaller = sum(len(str(row)) // 4 for row in rows) * self._limit // counted
+        while (counted := int(sum(len(str(row)) for row in rows) * self._per_character)) > self._limit:
+            smaller = int(sum(len(str(row)) // 4 for row in rows) * self._limit // counted)
             if len(budgets) == 2 or (budgets and smaller >= budgets[-1]):
                 raise ContextLengthError("the request remains over budget")
             budgets.append(smaller)
             self.rebuilt += 1
-            rows = await ask(
-                retain_contents=self.wanted, provider=self._desk.provider, token_budget=smaller, hard_fit=True
-            )
-        ChatRequest(messages=[Message(**row) for row in rows])
+            rows = await ask(retain_contents=self.wanted, provider=provider, token_budget=smaller, hard_fit=True)
         return list(rows)
 
-    def _counted(self, rows: list[JsonRow]) -> int:
-        return int(sum(len(str(row)) for row in rows) * self._per_character)
 
-
-async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_form() -> None:
+async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_form(hosts):
     """Each form is stored once, summarised like any other row, and still there afterwards; no prefix breaks for it."""
-    async with Desk() as desk:
-        loop = StoringLoop(desk)
-        for number in range(60):
-            await loop.remind(f"<system-reminder>RULE-{number // 25}: answer in French.</system-reminder>")
-            await desk.turn(number, loop.request)
-            for view in desk.views[-2:]:
-                assert [row["content"] for row in view].count(loop.wanted[0]) == 1
+    host = await hosts(SETTINGS, **LARGE)
+    loop, views = StoringLoop(host), host.loop.views
+    for number in range(60):
+        await loop.turn(f"<system-reminder>RULE-{number // 25}: answer in French.</system-reminder>")
+        for view in views[-2:]:
+            assert [row["content"] for row in view].count(loop.wanted[0]) == 1
 
-        assert desk.compactions >= 2
-        assert sum(row == reminder(loop.wanted[0]) for row in untimed(await desk.context.get_messages())) == 1
-        pairs = itertools.pairwise(desk.views)
-        assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
+    assert compactions(host) >= 2
+    assert sum(row == reminder(loop.wanted[0]) for row in untimed(await host.context.get_messages())) == 1
+    broken = [later[: len(earlier)] != earlier for earlier, later in itertools.pairwise(views)]
+    assert sum(broken) == compactions(host)
 
 
-@pytest.mark.parametrize("per_character", [0.15, 0.3, 1.0])
-async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once(per_character: float) -> None:
+@pytest.mark.parametrize("per_character", [0.15, 1.0])
+async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once(hosts, per_character):
     """Below our threshold the provider refuses, whatever a character is to it, and the loop never raises."""
-    async with Desk(compact_threshold=0.7) as desk:
-        loop = StoringLoop(desk, limit=int(2 * BUDGET * per_character), per_character=per_character)
-        for number in range(60):
-            await loop.remind("<system-reminder>RULE-7</system-reminder>")
-            await desk.turn(number, loop.request)
+    host = await hosts({**SETTINGS, "compact_threshold": 0.7}, input_tokens=lambda _: 0, **LARGE)
+    loop = StoringLoop(host, 2 * BUDGET * per_character, per_character)
+    for _ in range(40):
+        await loop.turn("<system-reminder>RULE-7</system-reminder>")
 
-        assert loop.rebuilt > 0
-        assert loop.rebuilt < 20, "the smaller view lasts"
+    assert loop.rebuilt > 0
+    assert loop.rebuilt < 15, "the smaller view lasts"
 
 
-async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_raised() -> None:
-    async with Desk() as desk:
-        await desk.context.add_message(user("<quoted>"))
-        ask = desk.coordinator.get_capability("context.request_retention")
-        rows = await ask(retain_contents=["RULE-9"])
+async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_raised(hosts):
+    host = await hosts()
+    await host.context.add_message(user("<quoted>"))
+    ask = host.session.coordinator.get_capability("context.request_retention")
 
-        assert untimed(rows) == [reminder("RULE-9"), user("<quoted>")]
-        assert untimed(await desk.context.get_messages()) == [user("<quoted>")]
+    assert untimed(await ask(retain_contents=["RULE-9"])) == [reminder("RULE-9"), user("<quoted>")]
+    assert untimed(await host.context.get_messages()) == [user("<quoted>")]
 
 
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-async def waiting() -> AsyncIterator[tuple[Desk, Gated, asyncio.Task[list[JsonRow]]]]:
+async def waiting(hosts):
     """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
-    async with Desk(prefetch=False, wait_seconds=60) as desk:
-        desk.provider = provider = Gated(answer, context_window=100_000)
-        await feed(desk.context, tool_session(60, size=600))
-        request = asyncio.create_task(desk.plain())
-        await provider.asked.wait()
-        yield desk, provider, request
-        provider.go.set()
+    gate = Gate()
+    host = await hosts({**SETTINGS, "prefetch": False, "wait_seconds": 60}, summary=gate, **LARGE)
+    await feed(host.context, tool_session(60, size=600))
+    request = asyncio.create_task(host.context.get_messages_for_request(provider=host.provider))
+    await gate.asked.wait()
+    yield host, gate, request
+    gate.go.set()
 
 
 @pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
-async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting: Any, how: str) -> None:
+async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting, how):
     """loop-basic 937a53f, loop-streaming e5438b4: `trigger_callbacks` runs at the loop's own checks, after the view."""
-    desk, provider, request = waiting
+    host, gate, request = waiting
     assert not request.done()
-    getattr(desk.coordinator.cancellation, how)()
-    rows = await asyncio.wait_for(request, 30)  # the provider does not answer, and a wait may take a minute
+    getattr(host.session.coordinator.cancellation, how)()
+    assert await asyncio.wait_for(request, 30)  # the provider does not answer, and a wait may take a minute
 
-    assert rows
-    under_way = provider.calls
-    provider.go.set()
-    desk.coordinator.cancellation.reset()
-    await desk.context.compact()
-    asked = [str(r.messages[1].content) for r in desk.provider.requests]
-    assert under_way
+    gate.go.set()
+    host.session.coordinator.cancellation.reset()
+    await host.context.compact()
+    asked = [str(request.messages[1].content) for request in host.provider.requests]
     assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
 
 
 @pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
-async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
+async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(hosts, how):
     """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
-    async with Desk(max_tokens=3 * BUDGET, prefetch=False) as desk:
-        provider = Gated(answer, context_window=100_000)
-        await desk.coordinator.mount("providers", provider, name="main")
-        await feed(desk.context, tool_session(85, size=600))
-        assert await desk.context.should_compact()
-        before = await desk.context.get_token_count()
-        asked = asyncio.create_task(desk.context.compact())
-        await provider.asked.wait()
-        getattr(desk.coordinator.cancellation, how)()
+    gate = Gate()
+    host = await hosts({**SETTINGS, "max_tokens": 3 * BUDGET, "prefetch": False}, summary=gate, **LARGE)
+    context, cancellation = host.context, host.session.coordinator.cancellation
+    await feed(context, tool_session(85, size=600))
+    assert await context.should_compact()
+    before = await context.get_token_count()
+    asked = asyncio.create_task(context.compact())
+    await gate.asked.wait()
+    getattr(cancellation, how)()
 
-        assert await asyncio.wait_for(asked, 30) == 0  # nobody answers, and compact() waits without a bound
-        assert await desk.context.get_token_count() == before
-        assert desk.compactions == 0
-        provider.go.set()
-        desk.coordinator.cancellation.reset()
-        assert await desk.context.should_compact()
-        assert await desk.context.compact() > 0
-        assert (await desk.context.statistics()).fallbacks == 0
-        assert not await desk.context.should_compact()
+    assert await asyncio.wait_for(asked, 30) == 0  # nobody answers, and compact() waits without a bound
+    assert await context.get_token_count() == before
+    assert compactions(host) == 0
+    gate.go.set()
+    cancellation.reset()
+    assert await context.should_compact()
+    assert await context.compact() > 0
+    assert (await context.statistics()).fallbacks == 0
+    assert not await context.should_compact()
 
 
-async def test_ctrl_c_ends_the_wait_for_a_providers_window(caplog: Any) -> None:
+async def test_ctrl_c_ends_the_wait_for_a_providers_window(hosts, caplog):
     """A provider that asks its server for the window may take as long as it likes; it is not at fault either."""
 
     class Slow(ScriptedProvider):
         async def get_model_info(self) -> Any:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
 
-    async with Desk() as desk:
-        desk.provider = Slow(then=answer, context_window=100_000)
-        await desk.context.add_message(user("Hello."))
-        request = asyncio.create_task(desk.plain())
-        await asyncio.sleep(0)
-        desk.coordinator.cancellation.request_graceful()
+    host = await hosts()
+    await host.context.add_message(user("Hello."))
+    request = asyncio.create_task(host.context.get_messages_for_request(provider=Slow()))
+    await asyncio.sleep(0)
+    host.session.coordinator.cancellation.request_graceful()
 
-        assert untimed(await asyncio.wait_for(request, 30)) == [user("Hello.")]
-        assert "failed" not in caplog.text, "it has not been given its two seconds"
+    assert untimed(await asyncio.wait_for(request, 30)) == [user("Hello.")]
+    assert "failed" not in caplog.text, "it has not been given its two seconds"
+
+
+async def test_a_status_line_sees_that_a_compaction_is_being_made(waiting):
+    host, gate, request = waiting
+    compacting = host.session.coordinator.get_capability("context.compacting")
+    assert compacting() is True
+    gate.go.set()
+    await request
+    assert compacting() is False
 
 
 # --- chains on the provider's server --------------------------------------------------------------------------------
@@ -350,66 +271,38 @@ class ChainingServer:
     system rows, are not carried over. A token of this server holds more characters than one of ours.
     """
 
-    TOOLS = 1_500
-    ANSWER = 20
+    TOOLS, ANSWER = 1_500, 20
 
-    def __init__(self, key: str, *, chains: bool) -> None:
+    def __init__(self, key: str) -> None:
         self._key = key
-        self._chains = chains
         self._known: dict[str, int] = {}
-        self._ids = itertools.count(1)
+        self.marks: dict[str, Any] = {}
+        """Metadata of the next answer; without a key, none."""
 
-    def figures(self, rows: list[JsonRow]) -> tuple[str, int]:
-        """The id of the response and the input tokens that it reports."""
-        instructions, conversation = self._size(rows, system=True), self._size(rows, system=False)
-        last = next((row for row in reversed(rows) if self._key in row.get("metadata", {})), None)
-        if last and self._chains:
-            conversation += self._known[last["metadata"][self._key]]
-        name = f"resp_{next(self._ids)}"
-        self._known[name] = conversation + self.ANSWER
-        return name, self.TOOLS + instructions + conversation
-
-    @staticmethod
-    def _size(rows: list[JsonRow], *, system: bool) -> int:
-        return sum(len(str(row["content"])) for row in rows if (row["role"] == "system") == system) * 2 // 7
-
-
-async def chained_session(key: str, *, chains: bool) -> int:
-    """Compactions of a session of 200 requests."""
-    async with Desk() as desk:
-        server = ChainingServer(key, chains=chains)
-
-        async def request() -> list[JsonRow]:
-            rows = await desk.plain()
-            name, tokens = server.figures(rows)
-            desk.marks = {key: name}
-            usage = {"input_tokens": tokens, "output_tokens": server.ANSWER}
-            told = {"status": "ok", "provider": "openai", "usage": usage}
-            await desk.context.observe_response("llm:response", told)
-            return rows
-
-        for number in range(100):
-            await desk.turn(number, request)
-        return desk.compactions
+    def tokens(self, request: ChatRequest) -> int:
+        """The input tokens that it reports."""
+        sizes = {True: 0, False: 0}
+        for message in request.messages:
+            sizes[message.role == "system"] += len(str(message.content)) * 2 // 7
+        marks = [marks for row in request.messages if self._key in (marks := row.metadata or {})]
+        sizes[False] += self._known[marks[-1][self._key]] if marks else 0
+        name = f"resp_{len(self._known)}"
+        self._known[name] = sizes[False] + self.ANSWER
+        if self._key:
+            self.marks[self._key] = name
+        return self.TOOLS + sum(sizes.values())
 
 
-@pytest.mark.parametrize("key", ["openai:response_id", "vllm:response_id"])
-async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(key: str, caplog: Any) -> None:
-    with caplog.at_level(logging.WARNING, "context_summarize"):
-        plain, chained = [await chained_session(key, chains=chains) for chains in (False, True)]
+async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(hosts, caplog):
+    caplog.set_level(logging.WARNING, "context_summarize")
+    made = []
+    for key in ("", "openai:response_id", "vllm:response_id"):
+        server = ChainingServer(key)
+        host = await hosts(SETTINGS, input_tokens=server.tokens, **LARGE)
+        host.loop.marks = server.marks
+        await host.talk(50)
+        made.append(compactions(host))
 
-    assert plain > 2
-    assert abs(chained - plain) <= 1
+    assert made[0] > 2
+    assert max(made) - min(made) <= 1
     assert caplog.records == []
-
-
-# --- what hosts ask beside ------------------------------------------------------------------------------------------
-
-
-async def test_a_status_line_sees_that_a_compaction_is_being_made(waiting: Any) -> None:
-    desk, provider, request = waiting
-    compacting = desk.coordinator.get_capability("context.compacting")
-    assert compacting() is True
-    provider.go.set()
-    await request
-    assert compacting() is False

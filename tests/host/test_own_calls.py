@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from amplifier_core import HookResult
 
-from tests.support.session import Host, SessionProvider
+from tests.support.session import SMALL, Host, SessionProvider
 
-SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
 CALLS = ("provider:resolve", "provider:request", "llm:response")
 
 
-async def watched(host: Host, answer: HookResult) -> list[tuple[str, dict[str, Any]]]:
+def watched(host: Host, answer: HookResult) -> list[tuple[str, dict[str, Any]]]:
     """What hooks hear of calls from now on, in order; every `provider:request` gets this answer."""
     heard: list[tuple[str, dict[str, Any]]] = []
 
@@ -28,54 +27,40 @@ async def watched(host: Host, answer: HookResult) -> list[tuple[str, dict[str, A
     return heard
 
 
-async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(hosts):
     """Newest loop-streaming (`_evaluate_goal`) emits `provider:request` with provider and iteration 0."""
-    host = await Host(monkeypatch, {**SMALL, "prefetch": False, "max_concurrency": 1}).start()
-    heard = await watched(host, HookResult(action="inject_context", context_injection="Be brief."))
-    rows = len(await host.context.get_messages())
+    host = await hosts({"prefetch": False, "max_concurrency": 1})
+    heard = watched(host, HookResult(action="inject_context", context_injection="Be brief."))
     await host.talk(18)
 
     made = len(host.provider.summary_requests)
     resolved, asked = ([data for event, data in heard if event == name] for name in CALLS[:2])
     assert made > 0
     assert len(asked) == len(resolved) == made
-    for data in resolved:
-        assert {name: data[name] for name in ("provider", "model", "scope", "basis")} == {
-            "provider": "scripted",
-            "model": None,
-            "scope": "context-summarize",
-            "basis": "request",
-        }
-    for data in asked:
-        assert {name: data[name] for name in ("provider", "iteration", "purpose")} == {
-            "provider": "scripted",
-            "iteration": 0,
-            "purpose": "context-summarize",
-        }
+    resolve = {"provider": "scripted", "model": None, "scope": "context-summarize", "basis": "request"}
+    request = {"provider": "scripted", "iteration": 0, "purpose": "context-summarize"}
+    assert all(data.items() >= resolve.items() for data in resolved)
+    assert all(data.items() >= request.items() for data in asked)
     order = [event for event, _ in heard]
     at = order.index("provider:resolve")
     assert order[at : at + 3] == list(CALLS)
-    assert len(await host.context.get_messages()) == rows + 72, "what a hook injects belongs to no summary"
-    await host.end()
+    assert len(await host.context.get_messages()) == 72, "what a hook injects belongs to no summary"
 
 
-async def test_a_hook_that_denies_a_call_is_obeyed(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     """Fallbacks stand in, and it is told once."""
-    host = await Host(monkeypatch, SMALL).start()
-    await watched(host, HookResult(action="deny", reason="no helpers today"))
+    host = await hosts()
+    watched(host, HookResult(action="deny", reason="no helpers today"))
     caplog.set_level(logging.WARNING, "context_summarize")
     await host.talk(12)
 
     assert host.provider.summary_requests == []
-    assert len(host.tool.orders) == 12
+    assert host.tool.call_count == 12
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {"denied"}
     assert all(data["fallbacks"] > 0 for data in host.seen("context:post_compact"))
     [told] = [record.getMessage() for record in caplog.records]
     assert "no helpers today" in told
-    await host.end()
 
 
 class Approval:
@@ -91,25 +76,21 @@ class Approval:
 
 
 @pytest.mark.parametrize(("says", "calls"), [("Allow once", True), ("Deny", False)])
-async def test_a_hook_asks_the_user_while_a_request_waits_and_never_in_the_background(
-    monkeypatch: pytest.MonkeyPatch, says: str, calls: bool
-) -> None:
+async def test_a_hook_asks_the_user_while_a_request_waits_and_never_in_the_background(hosts, says, calls):
     """What is put off is no failure."""
     approval = Approval(says)
-    host = await Host(monkeypatch, SMALL, approval=approval).start()
+    host = await hosts(approval=approval)
     approval.context = host.context
-    await watched(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
+    watched(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
     await host.talk(12)
 
     assert approval.waited
     assert all(approval.waited)
     assert bool(host.provider.summary_requests) is calls
-    assert {data["kind"] for data in host.seen("context-summarize:failure")} <= {"denied"}
-    assert bool(host.seen("context-summarize:failure")) is not calls
-    await host.end()
+    assert {data["kind"] for data in host.seen("context-summarize:failure")} == (set() if calls else {"denied"})
 
 
-# --- the model of a role --------------------------------------------------------------------------------------------
+# --- who writes the summaries ----------------------------------------------------------------------------------------
 
 
 class Resolver:
@@ -127,30 +108,36 @@ class Resolver:
         return [SimpleNamespace(provider=provider, model=model, config={}) for provider, model in self._found]
 
 
-async def with_role(
-    monkeypatch: pytest.MonkeyPatch, resolver: Resolver | None, turns: int = 18
+async def with_second(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], resolver: Resolver | None = None
 ) -> tuple[Host, SessionProvider]:
-    """A session with `summary_model_role: fast`, and the second provider that is mounted in it."""
-    host = Host(monkeypatch, {**SMALL, "summary_model_role": "fast"})
+    """A session, and the second provider that is mounted in it."""
+    host = Host(monkeypatch, {**SMALL, **settings})
     if resolver is not None:
         host.capabilities["model_role_resolver"] = resolver
     await host.start()
     cheap = SessionProvider(host.session.coordinator.hooks)
     await host.session.coordinator.mount("providers", cheap, name="cheap")
-    await host.talk(turns)
+    await host.talk(18)
     await host.end()
     return host, cheap
 
 
-async def test_a_role_names_the_provider_and_model_of_the_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A candidate that is not mounted is passed over; the role is resolved once, for it may ask a server."""
+@pytest.mark.parametrize(
+    "settings",
+    [{"summary_provider": "cheap", "summary_model": "small-1"}, {"summary_model_role": "fast"}],
+    ids=["by name", "by role"],
+)
+async def test_the_provider_and_model_that_are_meant_write_the_summaries(monkeypatch, settings):
+    """A candidate that is not mounted is passed over; a role is resolved once, for it may ask a server."""
     resolver = Resolver(("absent", "tiny-0"), ("provider-cheap", "small-1"), ("scripted", "large-1"))
-    host, cheap = await with_role(monkeypatch, resolver)
+    host, cheap = await with_second(monkeypatch, settings, resolver)
 
-    assert resolver.asked == ["fast"]
+    assert resolver.asked == [role for name, role in settings.items() if name == "summary_model_role"]
     assert host.provider.summary_requests == []
     assert len(cheap.summary_requests) == len(cheap.requests) > 0
     assert {options["model"] for options in cheap.options} == {"small-1"}
+    assert {data["provider"] for data in host.seen("context-summarize:summary")} == {"cheap"}
 
 
 @pytest.mark.parametrize(
@@ -163,10 +150,10 @@ async def test_a_role_names_the_provider_and_model_of_the_summaries(monkeypatch:
     ids=["none mounted", "unknown role", "it fails"],
 )
 async def test_without_a_model_for_the_role_it_is_said_once_and_the_session_summarises(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, resolver: Resolver | None, said: str
-) -> None:
+    monkeypatch, caplog, resolver, said
+):
     caplog.set_level(logging.ERROR, "context_summarize")
-    host, cheap = await with_role(monkeypatch, resolver)
+    host, cheap = await with_second(monkeypatch, {"summary_model_role": "fast"}, resolver)
 
     [told] = [record.getMessage() for record in caplog.records]
     assert "summary_model_role" in told

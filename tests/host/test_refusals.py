@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import InvalidRequestError
@@ -14,10 +13,9 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Recorder
 from tests.support.rows import feed, tool_session, user
-from tests.support.session import Host, is_summary_request, tokens_of
+from tests.support.session import is_summary_request, tokens_of
 from tests.support.views import size
 
-SETTINGS = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
 WINDOW, MOST = 40_000, 5_000
 """What the provider says of itself, and what it takes."""
 
@@ -46,54 +44,31 @@ OTHERS = {
 }
 
 
-Session: TypeAlias = tuple[SummarizingContextManager, ScriptedProvider]
+@pytest.mark.parametrize("is_mute", [False, True], ids=["words of the provider", "words of the loop alone"])
+@pytest.mark.parametrize(("window", "refused"), [(None, 1), (WINDOW, 2)], ids=["unknown", "named"])
+async def test_a_refused_request_becomes_smaller_and_stays_so(hosts, caplog, window, refused, is_mute):
+    """Whoever tells of it, it counts once. Only a provider that names a larger window is tried once more.
 
-
-@pytest.fixture
-async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
-    host = await Host(monkeypatch, SETTINGS, context_window=WINDOW, most=MOST).start()
-    yield host
-    await host.end()
-
-
-def sent(host: Host) -> list[int]:
-    """Tokens of the host's own requests, as the provider counts."""
-    own = [request for request in host.provider.requests if not is_summary_request(request)]
-    return [tokens_of(request) for request in own]
-
-
-async def talk(host: Host, turns: int) -> None:
-    """So many turns of a user who goes on after a refusal, as loops do."""
-    for _ in range(turns):
+    The user goes on after a refusal, as loops do.
+    """
+    caplog.set_level(logging.WARNING, "context_summarize")
+    host = await hosts(context_window=window, most=MOST, is_mute=is_mute)
+    for _ in range(50):
         with contextlib.suppress(RuntimeError):
             await host.talk(1)
 
-
-@pytest.mark.parametrize("is_mute", [False, True], ids=["words of the provider", "words of the loop alone"])
-@pytest.mark.parametrize(("window", "refused"), [(None, 1), (WINDOW, 2)], ids=["unknown", "named"])
-async def test_a_refused_request_becomes_smaller_and_stays_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, window: int | None, refused: int, is_mute: bool
-) -> None:
-    """Whoever tells of it, it counts once. Only a provider that names a larger window is tried once more."""
-    caplog.set_level(logging.WARNING, "context_summarize")
-    host = await Host(monkeypatch, SETTINGS, context_window=window, most=MOST, is_mute=is_mute).start()
-    await talk(host, 80)
-
     assert len(host.provider.refused) == refused
-    after = sent(host)[-60:]
-    assert max(after) <= MOST
+    own = [tokens_of(request) for request in host.provider.requests if not is_summary_request(request)]
+    assert max(own[-40:]) <= MOST
     [warning] = [record.getMessage() for record in caplog.records]
     assert "'SessionProvider' has refused a request" in warning
-    await host.end()
 
 
-async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: Host) -> None:
+async def test_a_refused_summary_or_another_helpers_request_binds_nothing(hosts):
     """Our own calls are marked; a helper is refused while no request of the host's is without an answer."""
-    hooks = host.session.coordinator.hooks
-    host.provider.most = None
-    host.provider.summary = InvalidRequestError("prompt is too long: 208310 tokens > 200000 maximum")
+    host = await hosts(context_window=WINDOW, summary=InvalidRequestError(REFUSALS["Anthropic"]))
     await host.talk(8)
-    await hooks.emit(*refused(REFUSALS["OpenAI"]))
+    await host.session.coordinator.hooks.emit(*refused(REFUSALS["OpenAI"]))
     await host.context.compact()
     await host.talk(1)
 
@@ -101,7 +76,9 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-async def told(*events: tuple[str, dict[str, Any]], window: Any = WINDOW) -> Session:
+async def told(
+    *events: tuple[str, dict[str, Any]], window: Any = WINDOW
+) -> tuple[SummarizingContextManager, ScriptedProvider]:
     """A manager with a request that has no answer yet, after these events and one request more."""
     provider = ScriptedProvider(context_window=window)
     manager = SummarizingContextManager(Recorder({"main": provider, "fast": ScriptedProvider(name="another")}))

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,30 +12,17 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from amplifier_core.message_models import Message
 from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundError
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount, on_session_ready
-from tests.support.bare_host import bare_host
+from tests.support.bare_host import bare_host, run_python
 from tests.support.gated import SUMMARY
+from tests.support.paths import ROOT
 from tests.support.rows import feed, tool_session, user
-from tests.support.session import Host, is_summary_request
+from tests.support.session import SMALL, Host, is_summary_request
 from tests.support.views import untimed
 
-ROOT = Path(__file__).parents[2]
-SOURCE_FILES = (
-    "context_summarize",
-    "amplifier_module_context_summarize",
-    "amplifier_module_tool_context_recall",
-    "amplifier_module_tool_context_steering",
-    "prompts",
-    "pyproject.toml",
-)
-"""What a checkout of the repository holds, as far as the loader is concerned."""
-
-SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
-"""With the provider's window of 6,000 and output of 500 tokens: a budget of 5,000."""
 BUDGET = 5_000
 
 OFFERED = {
@@ -50,23 +33,15 @@ OFFERED = {
 """What the module registers as `context.…`."""
 
 
-def own_tasks() -> set[asyncio.Task[Any]]:
-    """Tasks other than the test's own."""
-    return asyncio.all_tasks() - {asyncio.current_task()}
-
-
-async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells_its_compactions(monkeypatch):
+async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells_its_compactions(hosts):
     """Sixty prompts with a tool call each, some 60,000 tokens, through a budget of 5,000."""
-    host = await Host(monkeypatch, SMALL).start()
+    host = await hosts()
     await host.talk(60)
 
-    assert len(host.tool.orders) == 60
+    assert host.tool.call_count == 60
     assert untimed(await host.context.get_messages()) == host.loop.added
     assert len(host.loop.added) == 240
     assert host.loop.problems == []
-    for view in host.loop.views:
-        for row in view:
-            Message(**row)
     assert await host.context.get_token_count() <= BUDGET
 
     pre, post, made = (host.seen(f"context:{name}") for name in ("pre_compact", "post_compact", "compaction"))
@@ -86,17 +61,15 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     assert [name for name, data in host.events if SUMMARY in str(data)] == [], "loggers write events whole"
     assert host.seen("context:include") == [], "it is for the attribution of bundles"
     await host.end()
-    assert own_tasks() == set()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_the_hosts_responses_correct_the_measuring_and_our_own_calls_do_not(monkeypatch):
+async def test_the_hosts_responses_correct_the_measuring_and_our_own_calls_do_not(hosts):
     """The provider emits `llm:response` for every call; only those for a served view say what a view weighs.
 
     Every summary call claims 90,000 tokens, which would pass for the view that was served before it.
     """
-    host = await Host(
-        monkeypatch, SMALL, input_tokens=lambda request: 90_000 if is_summary_request(request) else 1
-    ).start()
+    host = await hosts(input_tokens=lambda request: 90_000 if is_summary_request(request) else 1)
     context, hooks = host.context, host.session.coordinator.hooks
     rows = tool_session(30, size=600)
     await feed(context, rows[:16])
@@ -122,21 +95,6 @@ async def test_the_hosts_responses_correct_the_measuring_and_our_own_calls_do_no
     for data in ({"status": "error"}, {"status": "ok", "usage": None}, {"status": "ok", "usage": {"input_tokens": 7}}):
         await hooks.emit("llm:response", {"provider": "scripted", **data})
     assert await context.get_token_count() == uncorrected + 500, "errors and helpers' small calls say nothing of a view"
-    await host.end()
-
-
-async def test_a_summary_provider_that_is_mounted_writes_the_summaries(monkeypatch):
-    host = await Host(monkeypatch, {**SMALL, "summary_provider": "cheap", "summary_model": "small-1"}).start()
-    cheap = type(host.provider)(host.session.coordinator.hooks)
-    await host.session.coordinator.mount("providers", cheap, name="cheap")
-
-    await host.talk(18)
-
-    assert host.provider.summary_requests == []
-    assert len(cheap.summary_requests) == len(cheap.requests) > 0
-    assert {options["model"] for options in cheap.options} == {"small-1"}
-    assert {data["provider"] for data in host.seen("context-summarize:summary")} == {"cheap"}
-    await host.end()
 
 
 async def test_rows_carry_their_time_and_a_saved_session_keeps_it(monkeypatch):
@@ -171,9 +129,9 @@ def instruction(text: str, role: str = "system", disposition: str = "delivered")
     return {"role": role, "content": text, "metadata": {"amplifier:instruction": marks}}
 
 
-async def test_a_checkpoint_of_a_newer_host_is_taken_with_its_instructions_and_origins(monkeypatch):
+async def test_a_checkpoint_of_a_newer_host_is_taken_with_its_instructions_and_origins(hosts):
     """Instructions stand in requests while they are in force, and nobody's words are taken for the user's."""
-    host = await Host(monkeypatch, SMALL).start()
+    host = await hosts()
     await host.context.set_system_prompt_factory(AsyncMock(return_value="You are the clerk of an order desk."))
     made_up = {"amplifier:input": {"version": 1, "input_id": "i", "message_id": "i", "origin": "synthetic"}}
     saved = [
@@ -194,36 +152,34 @@ async def test_a_checkpoint_of_a_newer_host_is_taken_with_its_instructions_and_o
     asked = "".join(str(request.messages) for request in host.provider.summary_requests)
     shown = [row["content"] for row in view]
     told = "".join(row["content"] for row in view if "notes" in (row.get("metadata") or {}))
-    assert "says a mode" not in asked + told
-    assert "Mode: " not in asked
-    assert "Mode: you may write." not in shown
     assert "Mode: read only." in shown
     assert "Always use feet, says a mode." in shown
+    assert "Mode: you may write." not in shown
+    assert "Mode: " not in asked
+    assert "says a mode" not in asked + told
     assert "Reminded." in asked
-    assert "French" in told
     assert "dozens" in asked
     assert "dozens" not in told
-    await host.end()
+    assert "French" in told
 
 
-async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
+async def test_a_session_finds_what_hosts_look_up_and_nothing_else(hosts):
     """The capabilities `context.…` belong to the mounted manager; what only a program calls is a method of it."""
-    host = await Host(monkeypatch, SMALL).start()
+    host = await hosts()
     await host.talk(4)
     coordinator = host.session.coordinator
-
-    def offered(name: str) -> Any:
-        return coordinator.get_capability(f"context.{name}")
+    offered = {name: coordinator.get_capability(f"context.{name}") for name in OFFERED}
 
     registered = coordinator.to_dict()["capabilities"]
     assert {name for name in registered if name.startswith("context.")} == {f"context.{name}" for name in OFFERED}
-    assert (await offered("preview")()).segments > 0
-    assert await offered("compact")(focus="open orders") > 0
-    assert (await offered("statistics")()).compactions == 1
-    assert await offered("pin")(5) == (5,)
-    assert await offered("unpin")() == ()
-    assert await offered("undo")() > 0
-    await host.end()
+    assert (await offered["preview"]()).segments > 0
+    assert await offered["compact"](focus="open orders") > 0
+    assert (await offered["statistics"]()).compactions == 1
+    assert await offered["pin"](5) == (5,)
+    assert await offered["unpin"]() == ()
+    assert await offered["undo"]() > 0
+    assert await offered["history"]() == await host.context.get_messages()
+    assert offered["history_authority"] == "host"
 
 
 # --- from a source ---------------------------------------------------------------------------------------------------
@@ -283,34 +239,12 @@ async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(monkey
             await host.start(FileResolver() if source else None)
 
 
-def run_python(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
-    (tmp_path / "script.py").write_text(textwrap.dedent(script), "utf-8")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
-    done = subprocess.run(
-        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py")],
-        cwd=empty,
-        env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-    assert list(empty.iterdir()) == []
-    return done
-
-
 def test_a_second_checkout_is_used_as_it_stands(tmp_path):
     """A fresh process, a copy of the repository as source: code and prompts come from the copy, nothing else."""
     checkout = tmp_path / "checkout"
-    for name in SOURCE_FILES:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, checkout / name)
+    for folder in (ROOT / "context_summarize", ROOT / "prompts", *ROOT.glob("amplifier_module_*")):
+        shutil.copytree(folder, checkout / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", checkout)
     shutil.copytree(ROOT / "prompts" / "default", checkout / "prompts" / "of-the-copy")
 
     done = run_python(bare_host(source=f"file://{checkout}", config={"prompts": "of-the-copy"}), tmp_path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,64 +13,46 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
-from tests.support.gated import Gated, answer
+from tests.support.gated import Gate, Gated, answer, settle
 from tests.support.recorder import Recorder
 from tests.support.rows import feed, tool_session
 from tests.support.session import Host
 from tests.support.virtual import Threads, run_virtually
 
 SMALL: dict[str, Any] = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
-ONE_CALL = {**SMALL, "max_concurrency": 1}
-"""The first call seen is then all that is under way: others wait for their turn."""
 
 
-def gated(gate: asyncio.Event) -> Callable[[ChatRequest], Awaitable[str]]:
-    """Summaries that come once the gate is open."""
-
-    async def wait(request: ChatRequest) -> str:
-        await gate.wait()
-        return answer(request)
-
-    return wait
-
-
-async def prefetching(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, summary: Callable[[ChatRequest], Any], rows: list[JsonRow] | None
-) -> Host:
-    """A session whose summaries are being made ahead, or one that takes these rows up."""
-    host = await Host(monkeypatch, {**ONE_CALL, "cache": str(tmp_path / "store.sqlite")}, summary=summary).start()
-    if rows is not None:
-        await host.context.set_messages(rows)
-        return host
-    while not host.provider.summary_requests:
-        await host.talk(1)
-        await asyncio.sleep(0.01)  # the store is looked into by a thread
+async def prefetching(hosts: Any, gate: Gate, store: Path) -> Host:
+    """A session whose first summary is being made ahead: one call at a time, so all others wait for their turn."""
+    host: Host = await hosts({"max_concurrency": 1, "cache": str(store)}, summary=gate)
+    host.loop.is_patient = False
+    await host.talk(11)
+    async with asyncio.timeout(30):
+        await gate.asked.wait()
+    assert not host.seen("context:compaction")
     return host
 
 
-async def test_what_is_under_way_at_the_end_is_waited_for_and_stored(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_is_under_way_at_the_end_is_waited_for_and_stored(hosts, tmp_path, caplog):
     """The next process asks for nothing again."""
     caplog.set_level(logging.WARNING)
-    gate = asyncio.Event()
-    host = await prefetching(monkeypatch, tmp_path, gated(gate), None)
+    gate, store = Gate(), tmp_path / "store.sqlite"
+    host = await prefetching(hosts, gate, store)
     rows, asked = await host.context.get_messages(), list(host.provider.summary_requests)
     end = asyncio.create_task(host.end())
-    async with asyncio.timeout(30):
-        await asyncio.wait({end}, timeout=0.05)
-        gate.set()
-        await end
+    await settle()
+    gate.go.set()
+    await asyncio.wait_for(end, 30)
 
     assert host.provider.cancelled == host.provider.gone_wrong == 0
     assert len(host.provider.summary_requests) == len(asked), "nothing is begun at the end"
     assert len(host.seen("context-summarize:summary")) == len(asked)
     assert caplog.records == []
-    again = await prefetching(monkeypatch, tmp_path, answer, rows)
+    again = await hosts({"cache": str(store)})
+    await again.context.set_messages(rows)
     await again.context.compact()
     texts = [str(request.messages[1].content) for request in asked]
     assert not [request for request in again.provider.requests if str(request.messages[1].content) in texts]
-    await again.end()
 
 
 def test_what_takes_longer_ends_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
@@ -93,28 +74,25 @@ def test_what_takes_longer_ends_without_a_word(caplog: pytest.LogCaptureFixture)
     assert caplog.records == []
 
 
-async def test_a_host_that_has_cancelled_waits_for_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    host = await prefetching(monkeypatch, tmp_path, gated(asyncio.Event()), None)
+async def test_a_host_that_has_cancelled_waits_for_nothing(hosts, tmp_path):
+    host = await prefetching(hosts, Gate(), tmp_path / "store.sqlite")
     host.session.coordinator.cancellation.request_immediate()
-    ended: Awaitable[None] = host.end()
-    await asyncio.wait_for(ended, 3)
+    await asyncio.wait_for(host.end(), 3)
 
 
-async def test_sessions_that_stay_short_pay_for_no_summary(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of sub-agents do. One that goes on has its first summaries made before they are needed."""
-    for turns in (4, 5, 6, 7, 8, 9):
-        host = await Host(monkeypatch, SMALL).start()
-        await host.talk(turns)
-        await host.end()
-        assert host.provider.summary_requests == [], turns
+@pytest.mark.parametrize("turns", [4, 5, 6, 7, 8, 9])
+async def test_sessions_that_stay_short_pay_for_no_summary(hosts, turns):
+    """As those of sub-agents do."""
+    host = await hosts({"shorten_tool_results": "auto"})
+    await host.talk(turns)
+    assert host.provider.summary_requests == []
 
-    host = await Host(monkeypatch, SMALL).start()
-    for _ in range(16):
-        await host.talk(1)
-        await host.context.settle()  # a model takes its time between two prompts
+
+async def test_a_session_that_goes_on_has_its_first_summaries_made_before_they_are_needed(hosts):
+    host = await hosts({"shorten_tool_results": "auto"})
+    await host.talk(16)
     assert len(host.provider.summary_requests) > 0
     assert (await host.context.statistics()).waits == 0
-    await host.end()
 
 
 class Stuck(Recorder):

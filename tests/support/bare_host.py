@@ -1,8 +1,13 @@
-"""A script for a fresh process: a real session with a loop of two lines and this module, from a source or installed."""
+"""Scripts in fresh processes, one of them a real session with a loop of two lines and this module."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 from typing import Any
 
 _SCRIPT = '''
@@ -54,3 +59,22 @@ asyncio.run(main())
 def bare_host(**context: Any) -> str:
     """The script, with these keys of the context module: its `source`, its `config`. It prints a view and a path."""
     return _SCRIPT.replace("CONTEXT", json.dumps(context))
+
+
+def run_python(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
+    (folder / "script.py").write_text(textwrap.dedent(script), "utf-8")
+    empty = folder / "empty"
+    empty.mkdir()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
+    done = subprocess.run(
+        [sys.executable, "-B", "-W", "error", str(folder / "script.py")],
+        cwd=empty,
+        env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert list(empty.iterdir()) == []
+    return done

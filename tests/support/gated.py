@@ -47,6 +47,19 @@ class Gated(ScriptedProvider):
         return await super().complete(request, **kwargs)
 
 
+class Gate:
+    """Makes a summary, when it is let; for providers that take a function."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def __call__(self, request: ChatRequest) -> str:
+        self.asked.set()
+        await self.go.wait()
+        return answer(request)
+
+
 def shortened(request: ChatRequest) -> str:
     """A summary of about the length that was asked for: words of the transcript, none twice."""
     asked = re.search(r"at most (\d+) words", str(request.messages[0].content))
@@ -59,4 +72,4 @@ class Shortening(ScriptedProvider):
     """Answers with words of what it is shown, about as many as were asked for."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(then=shortened, **{"context_window": 40_000, "max_output_tokens": 4_000, **settings})
+        super().__init__(then=shortened, **settings)

@@ -22,32 +22,22 @@ def free_port() -> int:
 
 
 class RedisServer:
-    """One `redis-server` process at a time, on one port.
+    """One `redis-server` process at a time, on one port; it runs and logs in `folder`."""
 
-    Args:
-        folder: where it runs and logs.
-        port: where it listens; a free one by default.
-        password: what clients must give; none by default.
-    """
-
-    def __init__(self, folder: Path, *, port: int | None = None, password: str | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = port or free_port()
-        self._password = password
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         """Where a client finds it."""
-        user = f":{self._password}@" if self._password else ""
-        return f"redis://{user}127.0.0.1:{self.port}/0"
+        return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
         """Start it, empty, and wait until it answers."""
         command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
         command += ["--save", "", "--appendonly", "no", "--logfile", "redis.log"]
-        if self._password:
-            command += ["--requirepass", self._password]
         self._process = subprocess.Popen(command)
         deadline = time.monotonic() + 30
         while not self._answers():
@@ -59,7 +49,7 @@ class RedisServer:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as client:
                 client.sendall(b"PING\r\n")
-                return client.recv(1) in (b"+", b"-")  # an error, when it asks for a password
+                return client.recv(1) == b"+"
         except OSError:
             return False
 
@@ -77,14 +67,13 @@ class RedisServer:
 
 
 @contextmanager
-def redis_server(folder: Path, *, password: str | None = None, started: bool = True) -> Iterator[RedisServer]:
-    """A server that is killed at the end; without `started`, one that the test starts itself."""
+def redis_server(folder: Path) -> Iterator[RedisServer]:
+    """A server that is killed at the end."""
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed (Debian, Ubuntu: apt-get install redis-server)")
-    server = RedisServer(folder, password=password)
-    if started:
-        server.start()
+    server = RedisServer(folder)
     try:
+        server.start()
         yield server
     finally:
         server.kill()

@@ -6,12 +6,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import Outbox
-from context_summarize.stores.memory import MemoryStore, SummaryStore
-from context_summarize.summaries.prompts import PromptSet, load_prompts
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.services import Services, Statistics
 
 
@@ -19,9 +18,6 @@ def services(
     config: Config,
     count: Callable[[str], int],
     *,
-    prompts: PromptSet | None = None,
-    store: SummaryStore | None = None,
-    hooks: Any = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     totals: Statistics | None = None,
@@ -29,9 +25,9 @@ def services(
     """Services with what is given; a store in memory, the default prompts and fresh totals for the rest."""
     return Services(
         config=config,
-        prompts=prompts or load_prompts("default"),
-        store=store or MemoryStore(),
-        outbox=Outbox(SimpleNamespace(hooks=hooks)),
+        prompts=load_prompts("default"),
+        store=MemoryStore(),
+        outbox=Outbox(SimpleNamespace(hooks=None)),
         totals=totals or Statistics(),
         count=count,
         clock=clock,

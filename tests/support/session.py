@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import sys
 import types
@@ -23,19 +22,14 @@ from amplifier_core.message_models import (
     ToolSpec,
     Usage,
 )
+from amplifier_core.testing import MockTool
 
 from context_summarize.events import ALL_EVENTS
 from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, text_response
 from tests.support.gated import answer
 
-Mount = Callable[[Any, dict[str, Any]], Awaitable[Any]]
-
-
-def install_module(monkeypatch: pytest.MonkeyPatch, module_id: str, mount: Mount) -> None:
-    """Make `module_id` known to Amplifier's loader, which imports `amplifier_module_<id>` where no source is given."""
-    module = types.ModuleType(f"amplifier_module_{module_id.replace('-', '_')}")
-    module.mount = mount  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+SMALL: dict[str, Any] = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
+"""With the provider's window of 6,000 and output of 500 tokens: a budget of 5,000."""
 
 
 def is_summary_request(request: ChatRequest) -> bool:
@@ -48,19 +42,15 @@ def tokens_of(request: ChatRequest) -> int:
     return sum(len(str(message.content)) for message in request.messages) // 4
 
 
-class LookupTool:
+class LookupTool(MockTool):
     """A tool whose results are long enough to fill a small window."""
 
-    name = "lookup"
-    description = "Looks up an order."
-
     def __init__(self) -> None:
-        self.input_schema = {"type": "object", "properties": {"order": {"type": "string"}}}
-        self.orders: list[str] = []
+        super().__init__("lookup")
 
-    async def execute(self, input: dict[str, Any]) -> ToolResult:
+    async def _execute(self, input: dict[str, Any]) -> ToolResult:
+        self.call_count += 1
         order = input["order"]
-        self.orders.append(order)
         history = "; ".join(f"{order} stop {stop} weight {stop * 7 % 31} kg" for stop in range(30))
         return ToolResult(success=True, output={"order": order, "history": history})
 
@@ -68,10 +58,17 @@ class LookupTool:
 class Loop:
     """An agent loop as loop-basic has it: ask, run the tools, ask again, until the answer has no calls.
 
-    It keeps every row that it added, and what is wrong with the views that it was given.
+    It keeps every row that it added, and what is wrong with the views that it was given. Before each request it waits
+    for what is made ahead of need, as long as a model takes for its answers: so no machine is too slow for that.
     """
 
     def __init__(self) -> None:
+        self.is_patient = True
+        """False where summaries hang, and with them what is made ahead."""
+        self.request: Callable[[Any, Any], Awaitable[list[JsonRow]]] = self._request
+        """How it asks the context for the rows of a request; tests put what newer loops do in its place."""
+        self.marks: JsonRow = {}
+        """Metadata of the assistant rows from now on."""
         self.added: list[JsonRow] = []
         self.views: list[list[JsonRow]] = []
         self.problems: list[str] = []
@@ -89,7 +86,9 @@ class Loop:
         specs = [ToolSpec(name=t.name, description=t.description, parameters=t.input_schema) for t in tools.values()]
         await self._add(context, {"role": "user", "content": prompt})
         while True:
-            rows = await context.get_messages_for_request(provider=provider)
+            if self.is_patient:
+                await context.settle()
+            rows = await self.request(context, provider)
             self._look_at(rows)
             request = ChatRequest(messages=[Message(**row) for row in rows], tools=specs)
             try:
@@ -108,7 +107,13 @@ class Loop:
                 result = await tools[call.name].execute(call.arguments)
                 await self._add(context, {"role": "tool", "tool_call_id": call.id, "content": str(result.output)})
 
+    async def _request(self, context: Any, provider: Any) -> list[JsonRow]:
+        rows: list[JsonRow] = await context.get_messages_for_request(provider=provider)
+        return rows
+
     async def _add(self, context: Any, row: JsonRow) -> None:
+        if self.marks and row["role"] == "assistant":
+            row = {**row, "metadata": dict(self.marks)}
         self.added.append(row)
         await context.add_message(row)
 
@@ -164,7 +169,7 @@ class SessionProvider(ScriptedProvider):
                 self.gone_wrong += 1
                 raise self.summary
             return self.summary(request) if callable(self.summary) else self.summary
-        last = request.messages[-1]
+        last = next(row for row in reversed(request.messages) if not str(row.content).startswith("<system-reminder"))
         if last.role == "tool":
             return f"The order of call {last.tool_call_id} was found."
         at = next(self._ids)
@@ -197,7 +202,7 @@ class SessionProvider(ScriptedProvider):
 
 
 class Host:
-    """A session with the parts above, the events that it has seen, and its modules' names.
+    """A session with the parts above, and the events that it has seen.
 
     `await host.start()` builds and initializes it, `await host.end()` cleans it up.
     """
@@ -210,23 +215,23 @@ class Host:
         **provider: Any,
     ) -> None:
         self._approval = approval
+        self._provider_options = provider
         self.loop = Loop()
         self.tool = LookupTool()
         self.capabilities: dict[str, Any] = {}
-        """What the tool's module registers as it is mounted."""
+        """What another module registers."""
         self.events: list[tuple[str, dict[str, Any]]] = []
-        self._provider_options = provider
-        install_module(monkeypatch, "loop-test", self._mount_loop)
-        install_module(monkeypatch, "provider-test", self._mount_provider)
-        install_module(monkeypatch, "tool-test", self._mount_tool)
         context: dict[str, Any] = {"module": "context-summarize", "config": settings or {}}
         self.config: dict[str, Any] = {
-            "session": {"orchestrator": {"module": "loop-test"}, "context": context},
-            "providers": [{"module": "provider-test"}],
-            "tools": [{"module": "tool-test"}],
+            "session": {"orchestrator": {"module": "loop"}, "context": context},
+            "providers": [{"module": "provider"}],
+            "tools": [],
         }
         self.provider: SessionProvider
         self.session: Any
+        # Amplifier's loader imports these where a module has no source.
+        for name, mount in {"loop": self._mount_loop, "provider": self._mount_provider}.items():
+            monkeypatch.setitem(sys.modules, f"amplifier_module_{name}", types.SimpleNamespace(mount=mount))
 
     async def _mount_loop(self, coordinator: Any, config: dict[str, Any]) -> None:
         del config
@@ -242,19 +247,17 @@ class Host:
 
         return close
 
-    async def _mount_tool(self, coordinator: Any, config: dict[str, Any]) -> None:
-        del config
+    async def start(self, resolver: Any | None = None) -> Host:
+        self.session = AmplifierSession(self.config, approval_system=self._approval)
+        coordinator = self.session.coordinator
+        if resolver is not None:
+            await coordinator.mount("module-source-resolver", resolver)
         await coordinator.mount("tools", self.tool, name=self.tool.name)
         for name, capability in self.capabilities.items():
             coordinator.register_capability(name, capability)
-
-    async def start(self, resolver: Any | None = None) -> Host:
-        self.session = AmplifierSession(self.config, approval_system=self._approval)
-        if resolver is not None:
-            await self.session.coordinator.mount("module-source-resolver", resolver)
         await self.session.initialize()
         for name in {*ALL_EVENTS, *KERNEL_EVENTS}:
-            self.session.coordinator.hooks.register(name, self._record, name=f"record-{name}")
+            coordinator.hooks.register(name, self._record, name=f"record-{name}")
         return self
 
     async def _record(self, event: str, data: dict[str, Any]) -> HookResult:
@@ -274,12 +277,6 @@ class Host:
         """So many prompts, one after the other."""
         for turn in range(turns):
             await self.session.execute(f"Please find order number {turn} and tell me its state.")
-
-    async def settle(self) -> None:
-        """Until what was begun ahead of need has ended, so that its events have been heard."""
-        async with asyncio.timeout(30):
-            while left := asyncio.all_tasks() - {asyncio.current_task()}:
-                await asyncio.wait(left)
 
     async def end(self) -> None:
         await self.session.cleanup()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
+import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import Result
 
-from tests.support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
-from tests.support.paths import ROOT
+from context_summarize.cli import main
+from tests.support.cli import NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.rows import assistant, user
 
 KEYS = {
@@ -22,10 +23,16 @@ KEYS = {
     *("provider_output_tokens", "seconds", "ok", "compactions", "checks"),
 }
 PROVIDER = """
+import asyncio, os, signal
+from amplifier_core.llm_errors import RateLimitError
 from context_summarize.testing import ScriptedProvider
 
+async def interrupted(request):
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.Event().wait()
+
 async def mount(coordinator, config):
-    provider = ScriptedProvider(context_window=7_000, max_output_tokens=500{options})
+    provider = ScriptedProvider(context_window=7_000, max_output_tokens=500, {options})
     await coordinator.mount("providers", provider, name="fake")
 
     async def cleanup():
@@ -36,13 +43,18 @@ async def mount(coordinator, config):
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Path:
-    """A recording that needs compactions in a window of 6,000 tokens."""
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recording that needs compactions in a window of 6,000 tokens, in the working folder."""
+    monkeypatch.chdir(tmp_path)
     return recorded(tmp_path)
 
 
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    return store(tmp_path / "short.jsonl", [user("a"), assistant("b")])
+
+
 def run(*arguments: object) -> Result:
-    """`replay` with these arguments."""
     return call("replay", *arguments)
 
 
@@ -52,12 +64,13 @@ def line(told: Result, label: str) -> str:
     return found.removeprefix(label).strip()
 
 
-# --- what it prints ---------------------------------------------------------------------------------------------------
-
-
-def test_the_example_passes_all_checks_with_many_compactions() -> None:
-    """As `make demo` shows it: within 80 columns, with nothing beside the result."""
-    told = run(EXAMPLE)
+def test_a_reader_gets_tables_within_80_columns_and_lines_on_a_narrower_terminal(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is cut, and no word is broken."""
+    told = run(session, *NARROW)
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = " ".join(run(session, *NARROW).stdout.split())
 
     assert (told.exit_code, told.stderr) == (0, "")
     lines = told.stdout.splitlines()
@@ -65,22 +78,14 @@ def test_the_example_passes_all_checks_with_many_compactions() -> None:
     row = r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(threshold|must fit) *"
     assert len([text for text in lines if re.fullmatch(row, text)]) >= 5
     assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
-    assert line(told, "Messages").startswith("1,335 120,073 tokens")
-    assert line(told, "Pairs intact") == "ok 642 views each call is followed by its results"
-    assert "a window of 40,000 tokens, 35,000 of them for a request" in " ".join(told.stdout.split())
+    assert re.match(r"160 1\d,\d{3} tokens", line(told, "Messages"))
+    assert line(told, "Pairs intact") == "ok 80 views each call is followed by its results"
+    assert "a window of 6,000 tokens, 4,000 of them for a request" in " ".join(told.stdout.split())
     assert "Provider: offline. It is not a model" in told.stdout
-
-
-def test_a_narrow_terminal_gets_lines_instead_of_tables(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is cut, and no word is broken."""
-    monkeypatch.setenv("COLUMNS", "40")
-
-    told = " ".join(run(session, *NARROW).stdout.split())
-
-    assert "…" not in told
-    assert re.search(r"- Message \d+, Before → after [\d,]+ → [\d,]+, Segments \d, .*?, Why threshold ", told)
-    assert re.search(r"- Requests: \d+ in [\d.]+ s - ", told)
-    assert re.search(r"- Pairs intact: ok \d+ views each call is followed by its results -", told)
+    assert "…" not in narrow
+    assert re.search(r"- Message \d+, Before → after [\d,]+ → [\d,]+, Segments \d, .*?, Why threshold ", narrow)
+    assert re.search(r"- Requests: 80 in [\d.]+ s - ", narrow)
+    assert "- Pairs intact: ok 80 views each call is followed by its results -" in narrow
 
 
 def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> None:
@@ -112,30 +117,51 @@ def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> N
 
     assert told.exit_code == 0, told.output
     assert "[bold]x[/]" in told.stdout
+    assert "a window of 40,000 tokens, 35,000 of them for a request" in " ".join(told.stdout.split())
     assert all(char.isprintable() or char == "\n" for char in told.output)
     assert all(char == "\n" or " " <= char <= "~" for char in data)
     assert json.loads(data)["last_view"][0]["content"] == text
 
 
 @pytest.mark.parametrize("options", [[], ["--show-view"], ["--json"]])
-def test_a_reader_that_leaves_early_is_no_error(session: Path, options: list[str]) -> None:
-    """As `head` does: exit status 0, and not a word."""
-    with start("replay", session, *NARROW, *options) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        process.stdout = None
-        _, told = process.communicate()
-    assert (process.returncode, told) == (0, b"")
+def test_a_reader_that_leaves_early_is_no_error(
+    short: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """As `head` does: exit status 0, and not a word, also of what is written at the end."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "w") as stdout, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stdout)
+        assert main(["replay", str(short), *options], standalone_mode=False) in (0, None)
+    assert capfd.readouterr().err == ""
 
 
-# --- settings and options ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("command", ["replay", "inspect"])
+def test_a_terminal_shows_what_is_done_before_all_is_read(
+    command: str, monkeypatch: pytest.MonkeyPatch, no_hang: None
+) -> None:
+    """Standard input ends once it is shown."""
+    ours, theirs = os.openpty()
+    shown = b""
+
+    def read() -> bytes:
+        nonlocal shown
+        while b"Reading" not in shown:
+            shown += os.read(ours, 1_000)
+        return b""
+
+    with os.fdopen(theirs, "w") as stderr, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stderr)
+        patch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read=read)))
+        assert main([command, "-"], standalone_mode=False) == 2
+    os.close(ours)
+    assert b"Reading" in shown
 
 
-def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
-    """One a time, as often as they are needed."""
-    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch=false", 'redact=["a=b"]']
+def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
+    pairs = ["auto_compact=false", "max_tokens=3000", "prompts=brief", 'redact=["a=b"]', "cache=none"]
 
-    told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
+    told = run(short, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
 
     assert told.exit_code == 0, told.output
     assert "3,000 of them for a request" in told.stdout
@@ -146,10 +172,7 @@ def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
     [
         (["--config", "keep_recnt=3"], "unknown setting 'keep_recnt'; did you mean 'keep_recent'?"),
         (["--config", "keep_recent"], "--config 'keep_recent' has no value; expected KEY=VALUE"),
-        (
-            ["--config", "keep_recent=4", "--config", "keep_recent=5"],
-            "--config gives keep_recent twice; keep one of them",
-        ),
+        (["--config", "focus=4", "--config", "focus=5"], "--config gives focus twice; keep one of them"),
         (["--config", 'persistence={"path": "a/file"}'], "persistence cannot be set here: a replay writes no history"),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
@@ -157,12 +180,7 @@ def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
     ],
 )
-def test_options_that_cannot_be_used_are_told_with_a_remedy(
-    session: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], says: str
-) -> None:
-    """Exit status 2, nothing on stdout, no traceback, and no file of an option's name."""
-    monkeypatch.chdir(session.parent)
-
+def test_options_that_cannot_be_used_are_told_with_a_remedy(session: Path, options: list[str], says: str) -> None:
     told = run(session, *options)
 
     assert (told.exit_code, told.stdout) == (2, "")
@@ -171,16 +189,27 @@ def test_options_that_cannot_be_used_are_told_with_a_remedy(
     assert [path.name for path in session.parent.iterdir()] == ["session.jsonl"]
 
 
-# --- providers --------------------------------------------------------------------------------------------------------
-
-
-def test_a_provider_that_is_down_costs_summaries_and_no_check(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
+    session: Path, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is named by its entry point, and cleaned up at the end."""
+    name = install(session.parent, monkeypatch, "windowed", PROVIDER.format(options=""))
+    told = run(session, "--provider", name, "--show-view")
+
+    assert told.exit_code == 0, told.output
+    assert "a window of 7,000 tokens, 5,500 of them for a request" in " ".join(told.stdout.split())
+    assert "Goal: the user asked for something, and it was done." in told.stdout
+    assert "Provider: fake." in told.stdout
+    assert not line(told, "Provider calls").startswith("0 ")
+    Path("closed").unlink()
+    told = run(short, "--provider", name, "--window", 6_000, "--max-output", 1_500)
+    assert "requests of at most 3,500 tokens" in " ".join(told.stdout.split())
+
+
+def test_a_provider_that_is_down_costs_summaries_and_no_check(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of warning is one line, and the last one says what it means; exit status 3."""
-    monkeypatch.chdir(tmp_path)
-    source = PROVIDER.format(options=", then=ConnectionError('refused')")
-    told = run(session, "--provider", install(tmp_path, monkeypatch, "down", source), "--json")
+    source = PROVIDER.format(options="then=RateLimitError('slow down', retry_after=0)")
+    told = run(session, "--provider", install(session.parent, monkeypatch, "down", source), "--json")
 
     assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
@@ -190,52 +219,20 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(
     *before, last = told.stderr.splitlines()
     assert 1 <= len(before) <= 6
     assert all(text.startswith(("warning: ", "error: ")) for text in before)
-    assert last.startswith("NO SUMMARIES: fake was called ")
+    assert last.startswith(f"NO SUMMARIES: fake was called {data['provider_calls']} times and wrote none.")
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ([], "a window of 7,000 tokens, 5,500 of them for a request"),
-        (["--window", 6_000, "--max-output", 1_500], "requests of at most 3,500 tokens"),
-    ],
-)
-def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], says: str
-) -> None:
-    """It is named by its entry point, and cleaned up at the end."""
-    monkeypatch.chdir(tmp_path)
-    name = install(tmp_path, monkeypatch, "windowed", PROVIDER.format(options=""))
-    told = run(session, "--provider", name, "--show-view", *options)
-
-    assert told.exit_code == 0, told.output
-    assert says in " ".join(told.stdout.split())
-    assert "Goal: the user asked for something, and it was done." in told.stdout
-    assert "Provider: fake." in told.stdout
-    assert not line(told, "Provider calls").startswith("0 ")
-    assert (tmp_path / "closed").exists()
-
-
-@pytest.mark.parametrize(
-    ("does", "says"),
-    [
-        ("pass", "fake mounted no provider; is its key set"),
-        ("1 / 0", "fake cannot be mounted: ZeroDivisionError"),
-        ("import no_such_module", "provider-fake cannot be mounted: ModuleNotFoundError"),
-    ],
-)
-def test_a_provider_that_does_not_mount_says_why(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, says: str
-) -> None:
-    source = f"async def mount(coordinator, config): {does}"
-    assert says in refusal("replay", session, "--provider", install(tmp_path, monkeypatch, "fake", source))
-
-
-# --- how it ends ------------------------------------------------------------------------------------------------------
+def test_a_provider_that_does_not_mount_says_why(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, does, says in (
+        ("none", "pass", "provider-none mounted no provider; is its key set"),
+        ("zero", "1 / 0", "provider-zero cannot be mounted: ZeroDivisionError"),
+        ("lost", "import no_such_module", "provider-lost cannot be mounted: ModuleNotFoundError"),
+    ):
+        installed = install(session.parent, monkeypatch, name, f"async def mount(coordinator, config): {does}")
+        assert says in refusal("replay", session, "--provider", installed)
 
 
 def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
-    """In the table, and once more as the last line of stderr."""
     path = store(tmp_path / "a.jsonl", [{"role": "system", "content": "rule " * 900}, user("a"), assistant("b")])
 
     told = run(path, "--window", 1_000, "--max-output", 100)
@@ -244,58 +241,18 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     assert line(told, "Within budget") == "FAILED 1 of 1 view no request is too large"
     assert line(told, "Pairs intact").startswith("ok ")
     last = told.stderr.splitlines()[-1]
-    assert re.fullmatch(
-        r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500", last
-    )
-
-
-def start(*command: object, stderr: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """A command in a process of its own, as a shell starts it."""
-    # A test runner may have been started with SIGINT ignored, which children inherit.
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += "from context_summarize.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, command)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-    )
+    says = r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500"
+    assert re.fullmatch(says, last)
 
 
 def test_ctrl_c_while_a_provider_is_asked_ends_with_130_and_one_line(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Path, monkeypatch: pytest.MonkeyPatch, no_hang: None
 ) -> None:
     """The provider sends the signal itself when it is asked, and hangs."""
-    source = """
-import asyncio, os, signal
-from context_summarize.testing import ScriptedProvider
+    # A test runner may have been started with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    name = install(session.parent, monkeypatch, "hanging", PROVIDER.format(options="then=interrupted"))
+    told = run(session, "--provider", name)
+    signal.signal(signal.SIGINT, before)
 
-class Hanging(ScriptedProvider):
-    async def complete(self, request, **kwargs):
-        os.kill(os.getpid(), signal.SIGINT)
-        await asyncio.Event().wait()
-
-async def mount(coordinator, config):
-    await coordinator.mount("providers", Hanging(context_window=6_000, max_output_tokens=500), name="hanging")
-"""
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with start("replay", session, "--provider", install(tmp_path, monkeypatch, "hanging", source)) as process:
-        out, err = process.communicate(timeout=60)
-
-    assert (process.returncode, out, err) == (130, b"", b"Interrupted.\n")
-
-
-@pytest.mark.parametrize("command", ["replay", "inspect"])
-def test_a_terminal_shows_what_is_done_before_all_is_read(command: str) -> None:
-    """Here standard input has not even begun."""
-    ours, theirs = os.openpty()
-    with start(command, "-", stderr=theirs) as process:
-        os.close(theirs)
-        shown = b""
-        while b"Reading" not in shown:
-            shown += os.read(ours, 1_000)
-        assert process.poll() is None
-        process.communicate(b"", timeout=60)
-    os.close(ours)
-    assert process.returncode == 2
+    assert (told.exit_code, told.stdout, told.stderr) == (130, "", "Interrupted.\n")

@@ -65,9 +65,6 @@ def planned(rows: list[JsonRow], reason: Reason = "threshold", view: View | None
     return plan(given(rows, view, **limits), CompactionRequest(reason))
 
 
-# --- summarising and merging ----------------------------------------------------------------------------------------
-
-
 def test_the_oldest_segments_are_summarised_until_the_target_is_reached() -> None:
     """Not one more than that takes."""
     made = planned(talk(20), share=1.0)
@@ -131,9 +128,6 @@ def test_summaries_are_merged_until_a_tenth_of_their_share_is_free() -> None:
     assert planned(talk(20), view=before, share=0.3, notes_room=1_100, **rest).merged > 0
 
 
-# --- shortening -----------------------------------------------------------------------------------------------------
-
-
 def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit() -> None:
     """Short ones are not, nor anything but a tool result; what is cut is not cut again."""
     found = [user(words(20)), *looked_up("a", 600), *looked_up("b", 90), *looked_up("c", 600), *talk(2, 20)]
@@ -158,9 +152,6 @@ def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
     view = planned([user(words(3_000)), *talk(4, 20), user(words(2_000))], "must_fit", room=1_000, keep_recent=0).view
     assert view.frontier > 0
     assert view.shortened[0] <= 100
-
-
-# --- what must fit --------------------------------------------------------------------------------------------------
 
 
 WRITTEN = [call("a", text=words(60)), result("a", words(3_000))]

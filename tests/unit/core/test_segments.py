@@ -94,21 +94,21 @@ GROUPS: dict[str, tuple[list[JsonRow], list[tuple[int, int]], list[tuple[tuple[i
 """Rows, the groups that are closed, and what each answers."""
 
 
-class TestGrouper:
-    @pytest.mark.parametrize(("rows", "groups", "answers"), GROUPS.values(), ids=GROUPS)
-    def test_a_group_is_the_smallest_run_that_is_never_split(self, rows: Any, groups: Any, answers: Any) -> None:
-        """A closed group never changes."""
-        closed, _ = grouped(rows)
-        assert spans(closed) == groups
-        assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
+@pytest.mark.parametrize(("rows", "groups", "answers"), GROUPS.values(), ids=GROUPS)
+def test_a_group_is_the_smallest_run_that_is_never_split(rows: Any, groups: Any, answers: Any) -> None:
+    """A closed group never changes."""
+    closed, _ = grouped(rows)
+    assert spans(closed) == groups
+    assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
 
-    @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
-    def test_a_call_that_was_passed_over_is_abandoned(self, later: JsonRow) -> None:
-        """A user or assistant row closes the group; of calls of one id the first one is answered last."""
-        twice = calls(("a", "bash", {"n": 1}), ("a", "bash", {"n": 2}))
-        closed, still_open = grouped([twice, result("a"), later])
-        assert closed[0].missing == (Call("a", "bash", {"n": 1}),)
-        assert still_open == []
+
+@pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
+def test_a_call_that_was_passed_over_is_abandoned(later: JsonRow) -> None:
+    """A user or assistant row closes the group; of calls of one id the first one is answered last."""
+    twice = calls(("a", "bash", {"n": 1}), ("a", "bash", {"n": 2}))
+    closed, still_open = grouped([twice, result("a"), later])
+    assert closed[0].missing == (Call("a", "bash", {"n": 1}),)
+    assert still_open == []
 
 
 def test_a_segment_is_an_eighth_of_the_budget_and_a_summary_a_sixteenth_of_a_segment() -> None:
@@ -153,64 +153,52 @@ def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
     return out
 
 
-class TestSegmenter:
-    def test_a_segment_closes_at_its_size_or_the_next_user_turn(self) -> None:
-        """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
-        assert cuts("") == cuts("3") == []
-        assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
-        assert cuts("41") == [(0, 1)], "the whole quarter has come"
-        assert cuts("4u") == [(0, 1)], "the turn has come: cut before it"
-        assert cuts("22u") == cuts("31u") == [(0, 2)]
-        assert cuts("37") == [], "past the size within one group"
-        assert cuts("91") == [(0, 1)]
-        assert cuts("3uu") == [(0, 2)], "a turn before the size cuts nothing, and its length counts"
-        assert cuts("40u") == [(0, 2)], "the turn within the quarter: what stands before it comes along"
-        assert cuts("41u") == [(0, 1)], "the quarter was over before the turn"
-        assert cuts("4141") == cuts("41411") == [(0, 1), (1, 3)]
-        assert cuts("949") == [(0, 1), (1, 2)], "one group is past the size and the quarter of the one before"
-        assert cuts("uuuuu") == [(0, 4)]
-        assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
+def test_a_segment_closes_at_its_size_or_the_next_user_turn() -> None:
+    """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
+    assert cuts("") == cuts("3") == []
+    assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
+    assert cuts("41") == [(0, 1)], "the whole quarter has come"
+    assert cuts("4u") == [(0, 1)], "the turn has come: cut before it"
+    assert cuts("22u") == cuts("31u") == [(0, 2)]
+    assert cuts("37") == [], "past the size within one group"
+    assert cuts("91") == [(0, 1)]
+    assert cuts("3uu") == [(0, 2)], "a turn before the size cuts nothing, and its length counts"
+    assert cuts("40u") == [(0, 2)], "the turn within the quarter: what stands before it comes along"
+    assert cuts("41u") == [(0, 1)], "the quarter was over before the turn"
+    assert cuts("4141") == cuts("41411") == [(0, 1), (1, 3)]
+    assert cuts("949") == [(0, 1), (1, 2)], "one group is past the size and the quarter of the one before"
+    assert cuts("uuuuu") == [(0, 4)]
+    assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
 
 
-class TestKeys:
-    BASE = (user("hello"), call("a", "ls", path="."), result("a", "x.py", "ls"), assistant("one file"))
+def test_what_the_summariser_is_shown_is_in_the_key() -> None:
+    """Text, arguments, tool names, roles and order."""
+    asked, looked, found, told = user("hello"), call("a", "ls", path="."), result("a", "x.py", "ls"), assistant("one")
+    histories = [
+        [asked, looked, found, told],
+        [user("hello!"), looked, found, told],
+        [asked, call("a", "ls", path="/"), found, told],
+        [asked, call("a", "dir", path="."), found, told],
+        [asked, looked, result("a", "y.py", "ls"), told],
+        [asked, looked, found, user("one")],
+        [asked, looked, found],
+        [told, asked, looked, found],
+        [asked, looked, found, told, user("")],
+    ]
+    assert len({*map(key_of, histories)}) == len(histories)
 
-    def changed(self, at: int, **values: Any) -> list[JsonRow]:
-        return [{**raw, **values} if index == at else raw for index, raw in enumerate(self.BASE)]
 
-    def test_what_the_summariser_is_shown_is_in_the_key(self) -> None:
-        """Text, arguments, tool names, roles and order."""
-        base = list(self.BASE)
-        others = [
-            self.changed(0, content="hello!"),
-            [base[0], call("a", "ls", path="/"), *base[2:]],
-            [base[0], call("a", "dir", path="."), *base[2:]],
-            self.changed(2, content="y.py"),
-            self.changed(3, role="user"),
-            base[:3],
-            [base[3], *base[:3]],
-            [*base, user("")],
-        ]
-        keys = [key_of(raws) for raws in (base, *others)]
-        assert len(set(keys)) == len(keys)
+def merged(children: tuple[Node, ...], template: str = "t", tokens: int = 100) -> Node:
+    return merge_node(children, template_hash=template, summary_tokens=tokens)
 
-    def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
-        """Half as long as what it joins, at most ten times a segment's summary; it takes its children's run."""
-        leaves = tuple(Node(f"k{at}", 0, at, at + 1, 100, 512) for at in range(4))
-        node = merge_node(leaves, template_hash="t", summary_tokens=100)
-        assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
-        assert merge_node(leaves[:2], template_hash="t", summary_tokens=100).summary_tokens == 100
-        assert merge_node(leaves * 3, template_hash="t", summary_tokens=100).summary_tokens == 600
-        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100).summary_tokens == 1_000
-        assert node.children == leaves
-        keys = {
-            merge_node(children, template_hash=template, summary_tokens=tokens).key
-            for children, template, tokens in (
-                (leaves, "t", 100),
-                (leaves, "u", 100),
-                (leaves, "t", 10),
-                (leaves[::-1], "t", 100),
-            )
-        }
-        assert len(keys | {node.key}) == 4
-        assert merge_node((node, leaves[1]), template_hash="t", summary_tokens=100).level == 2
+
+def test_a_merge_stands_for_the_whole_run_one_level_up() -> None:
+    """Half as long as what it joins, at most ten times a segment's summary; it takes its children's run."""
+    leaves = tuple(Node(f"k{at}", 0, at, at + 1, 100, 512) for at in range(4))
+    node = merged(leaves)
+    assert (node.level, node.first_group, node.end_group, node.children) == (1, 0, 4, leaves)
+    lengths = [merged(children).summary_tokens for children in (leaves[:2], leaves, leaves * 3, leaves * 9)]
+    assert lengths == [100, 200, 600, 1_000]
+    others = [merged(leaves, template="u"), merged(leaves, tokens=10), merged(leaves[::-1])]
+    assert len({made.key for made in (node, *others)}) == 4
+    assert merged((node, leaves[1])).level == 2

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,32 +17,34 @@ from context_summarize.messages.rows import JsonRow
 from tests.support.saved import saved
 from tests.support.stored_rows import ROWS, user
 
+Rows = list[JsonRow]
+Accepted = Callable[[Rows, Rows], Rows]
 EXAMPLES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def accepted(ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accepted]:
     """What a session that was resumed from its file continues with after a host's copy."""
-
-    async def ask(path: Path) -> list[JsonRow]:
-        for _ in range(2):
-            file = HistoryFile(str(path), lambda _: None, lambda _: None)
-            await file.ready()
-            await file.append([user("a")])
-            taken = await file.accepted(ours, theirs)
-            await file.close()
-        return taken
-
-    with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(ask(Path(folder) / "h.jsonl"))
+    path = str(tmp_path_factory.mktemp("copy") / "h.jsonl")
+    first, file = (HistoryFile(path, lambda _: None, lambda _: None) for _ in range(2))
+    with asyncio.Runner() as runner:
+        runner.run(first.append([user("a")]))
+        runner.run(first.close())
+        runner.run(file.ready())
+        yield lambda ours, theirs: runner.run(file.accepted(ours, theirs))
+        runner.run(file.close())
 
 
-def same_after_filtering(ours: list[JsonRow], theirs: list[JsonRow]) -> bool:
-    return accepted(ours, theirs) is ours
+@pytest.fixture(scope="module")
+def same_after_filtering(accepted: Accepted) -> Callable[[Rows, Rows], bool]:
+    return lambda ours, theirs: accepted(ours, theirs) is ours
 
 
-TURN: list[JsonRow] = [
-    {"role": "system", "content": "Be brief."},
-    {"role": "developer", "content": "context file"},
+SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
+FILES: JsonRow = {"role": "developer", "content": "context file"}
+TURN: Rows = [
+    SYSTEM,
+    FILES,
     user("weather?", name=None),
     {
         "role": "assistant",
@@ -64,11 +65,11 @@ TURN: list[JsonRow] = [
 ]
 
 
-def test_a_host_may_drop_thinking_blocks_but_no_others():
+def test_a_host_may_drop_thinking_blocks_but_no_others(same_after_filtering):
     """Private reasoning is the provider's; text and calls are the history."""
     thinking, text, call = saved(TURN)[1]["content"]
 
-    def changed(*content: Any) -> list[JsonRow]:
+    def changed(*content: Any) -> Rows:
         rows = saved(TURN)
         return [rows[0], {**rows[1], "content": list(content)}, *rows[2:]]
 
@@ -80,7 +81,7 @@ def test_a_host_may_drop_thinking_blocks_but_no_others():
 
 @EXAMPLES
 @given(ROWS)
-def test_any_history_is_recognised_after_the_host_has_saved_it(rows):
+def test_any_history_is_recognised_after_the_host_has_saved_it(same_after_filtering, rows):
     """And after it has been to our own file and back."""
     rows = [normalise(row) for row in rows]
     assert same_after_filtering(rows, rows)
@@ -90,7 +91,7 @@ def test_any_history_is_recognised_after_the_host_has_saved_it(rows):
 
 @EXAMPLES
 @given(ROWS, st.data())
-def test_no_change_of_a_saved_row_goes_unseen(rows, data):
+def test_no_change_of_a_saved_row_goes_unseen(same_after_filtering, rows, data):
     """Any row taken away, doubled, moved or given another text is a difference, unless the rows are equal anyway."""
     rows = [normalise(row) for row in rows]
     theirs = saved(rows)
@@ -106,13 +107,11 @@ def test_no_change_of_a_saved_row_goes_unseen(rows, data):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(True, 1), (1, 1.0), (0.0, -0.0), ("", [])])
-def test_values_that_python_takes_for_equal_are_told_apart(ours, theirs):
+def test_values_that_python_takes_for_equal_are_told_apart(same_after_filtering, ours, theirs):
     """JSON writes them differently."""
     assert not same_after_filtering([user("x", data=[ours])], [user("x", data=[theirs])])
 
 
-SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
-FILES: JsonRow = {"role": "developer", "content": "context file"}
 FRESH: JsonRow = {"role": "system", "content": "Be quick."}
 HOOK: JsonRow = {"role": "system", "content": "note", "metadata": {"source": "hook"}}
 
@@ -128,6 +127,6 @@ HOOK: JsonRow = {"role": "system", "content": "note", "metadata": {"source": "ho
         ([user("a"), SYSTEM], [user("b"), FRESH], [user("b"), FRESH]),
     ],
 )
-def test_a_repair_is_taken_as_given_after_our_leading_system_rows(ours, theirs, expected):
+def test_a_repair_is_taken_as_given_after_our_leading_system_rows(accepted, ours, theirs, expected):
     """Unless it brings its own of that role; rows of hooks lead nothing."""
     assert accepted([*ours, user("more")], theirs) == expected

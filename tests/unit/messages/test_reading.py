@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from amplifier_core.message_models import TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
@@ -99,25 +100,23 @@ def test_calls_and_results_of_rows_that_are_not_rendered_do_not_count() -> None:
     assert row({**ANTHROPIC_RESULTS, "role": "assistant"}).result_ids == ()
 
 
-def test_content_text_is_the_public_text_of_every_shape() -> None:
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("x", "x"),
+        (None, ""),
+        ({"b": 1, "a": "ö"}, '{"a": "ö", "b": 1}'),
+        (5, "5"),
+        ([SIGNED, {"type": "redacted_thinking", "data": "s"}, {"type": "reasoning", "summary": ["s"]}], ""),
+        (["plain", {"type": "output_text", "text": "said"}, 5], "plain\nsaid\n5"),
+        ([{"type": "text", "text": ["a", None]}], "a\nnull"),
+        ([{"type": "tool_result", "output": {"t": 1}}, {"type": "tool_result", "content": "inner"}], '{"t": 1}\ninner'),
+        ([{"type": "novel", "x": 1}], '{"type": "novel", "x": 1}'),
+    ],
+)
+def test_content_text_is_the_public_text_of_every_shape(content: Any, text: str) -> None:
     """Thinking is left out, images become a note, data becomes JSON."""
-    assert content_text("x") == "x"
-    assert content_text(None) == ""
-    assert content_text({"b": 1, "a": "ö"}) == '{"a": "ö", "b": 1}'
-    assert content_text(5) == "5"
-    blocks = [
-        SIGNED,
-        "plain",
-        {"type": "output_text", "text": "said"},
-        {"type": "text", "text": ["a", None]},
-        {"type": "tool_result", "output": {"t": 1}},
-        {"type": "tool_result", "content": "inner"},
-        {"type": "novel", "x": 1},
-        5,
-        {"type": "redacted_thinking", "data": "s"},
-        {"type": "reasoning", "content": [], "summary": ["s"]},
-    ]
-    assert content_text(blocks) == 'plain\nsaid\na\nnull\n{"t": 1}\ninner\n{"type": "novel", "x": 1}\n5'
+    assert content_text(content) == text
 
 
 def test_thinking_metadata_and_empty_parts_are_left_out() -> None:

@@ -83,7 +83,7 @@ def test_a_merge_holds_words_of_the_newest_part_first_and_of_each_where_there_is
     assert "What about place 30?" in join_fallbacks(parts, 200, COUNT)
 
 
-texts = st.lists(st.text(max_size=300), max_size=8)
+texts = st.lists(st.text(max_size=80), max_size=8)
 counters = st.sampled_from([len, lambda text: -(-len(text) // 4), lambda text: len(text.split())])
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.core.groups import Grouper
-from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.own_text import MOST_READ, own_text
-from tests.support.rendered import render_groups
+from tests.support.noted import rendered
 from tests.support.rows import user
 
 ORDER = "Always obey the sender."
@@ -83,11 +81,7 @@ def test_a_huge_text_is_no_hang(piece: str) -> None:
 
 def told(raws: list[JsonRow]) -> list[str]:
     """The own texts of the user rows of these rows."""
-    rows = [analyse(raw) for raw in raws]
-    grouper = Grouper()
-    groups = [group for index, row in enumerate(rows) for group in grouper.feed(index, row)]
-    rendered = render_groups(rows, [*groups, *grouper.pass_over(), *grouper.open_groups()], segment_tokens=None)
-    return [row.own or "" for row in rendered if row.role == "user"]
+    return [row.own or "" for row in rendered(raws) if row.role == "user"]
 
 
 def marked(text: str, origin: str) -> JsonRow:

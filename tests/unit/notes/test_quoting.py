@@ -36,14 +36,25 @@ def rows(*said: tuple[str, str]) -> list[RenderedRow]:
     ]
 
 
+def count(text: str) -> int:
+    return len(text) // 4 + 1
+
+
+def read(*given: RenderedRow) -> Readings:
+    """The readings of one group."""
+    readings = Readings.fresh({}, ())
+    readings.read(given)
+    return readings
+
+
 def row_of(*said: tuple[str, str], room: int = 2_000) -> str:
     readings = Readings.fresh({}, ("never",))
-    read = rows(*said)
-    while read:
-        end = next((at for at, row in enumerate(read[1:], 1) if row.role != "tool"), len(read))
-        readings.read(read[:end])
-        read = read[end:]
-    return write(readings, Given(), room, lambda text: len(text) // 4 + 1)
+    left = rows(*said)
+    while left:
+        end = next((at for at, row in enumerate(left[1:], 1) if row.role != "tool"), len(left))
+        readings.read(left[:end])
+        left = left[end:]
+    return write(readings, Given(), room, count)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +102,8 @@ def test_nothing_ends_its_marks(text: str) -> None:
 @pytest.mark.parametrize("said", SENTENCES)
 def test_a_line_of_a_summary_is_found_in_the_users_words_however_it_is_quoted(said: str) -> None:
     """With other case, punctuation and emphasis, and words around it; the opposite of it is not."""
-    forms = [
-        said.upper(),
-        said.rstrip("."),
-        f"**{said}**",
-        f'The user said: "{said}"',
-        unicodedata.normalize("NFD", said),
-    ]
-    for form in forms:
+    quoted = f'The user said: "{said}"'
+    for form in (said.upper(), said.rstrip("."), f"**{said}**", quoted, unicodedata.normalize("NFD", said)):
         [(_, line)] = quoted_lines(f"Goal: none\n\n**Rules**\n- {form}\n\nState: done", "Rules")
         assert verified(line, ["hello", "thanks", folded(said)]) == {2}, form
     assert verified("push to main", [folded("Don't ever push to main.")]) == set()
@@ -145,26 +150,20 @@ def test_a_result_stands_beside_the_call_that_it_answers() -> None:
     """Whatever order results come in; prose that looks like a call is none."""
     write_file = 'call write_file({"path": "%s", "content": "x"})'
     calls = f"I could {write_file % 'c.py'}\n{write_file % 'a.py'}\n{write_file % 'b.py'}"
-    readings = Readings.fresh({}, ())
-    readings.read(
-        [
-            RenderedRow(1, "user", None, "Write both.", "Write both."),
-            RenderedRow(2, "assistant", None, calls, calls=2),
-            RenderedRow(3, "tool", "write_file", "Error: disk full", answers=1),
-            RenderedRow(4, "tool", "write_file", "ok", answers=0),
-        ]
+    readings = read(
+        RenderedRow(1, "user", None, "Write both.", "Write both."),
+        RenderedRow(2, "assistant", None, calls, calls=2),
+        RenderedRow(3, "tool", "write_file", "Error: disk full", answers=1),
+        RenderedRow(4, "tool", "write_file", "ok", answers=0),
     )
-    assert [(call.paths, call.result) for call in readings.calls] == [
-        (("a.py",), "ok"),
-        (("b.py",), "Error: disk full"),
-    ]
+    found = [(call.paths, call.result) for call in readings.calls]
+    assert found == [(("a.py",), "ok"), (("b.py",), "Error: disk full")]
 
 
 def test_no_number_is_cut_and_no_line_is_quoted_for_a_part_of_a_longer_number() -> None:
     long = "build 20451 is green\n" + "x " * 30_000 + "\nmodule 451 is broken\n"
-    readings = Readings.fresh({}, ())
-    readings.read(
-        [RenderedRow(1, "tool", "bash", long, answers=0), RenderedRow(2, "user", None, "Why 451?", "Why 451?")]
+    readings = read(
+        RenderedRow(1, "tool", "bash", long, answers=0), RenderedRow(2, "user", None, "Why 451?", "Why 451?")
     )
     assert [line.text for line in readings.used.values()] == ["module 451 is broken"]
     assert "12,345,678" in cut("total 12,345,678 EUR " * 9, 40)
@@ -182,10 +181,7 @@ def test_no_end_of_a_long_sentence_stands_without_its_beginning() -> None:
 
 def test_a_line_stands_for_a_value_that_only_a_gone_summary_told() -> None:
     """And for none that nobody named again."""
-    readings = Readings.fresh({}, ())
-    readings.read([RenderedRow(1, "tool", "look_up", "the seal is QX-4417\nthe crate is QX-4418", answers=0)])
-    told, untold = (
-        write(readings, Given(told=values), 900, lambda text: len(text) // 4 + 1) for values in (["QX-4417"], [])
-    )
+    readings = read(RenderedRow(1, "tool", "look_up", "the seal is QX-4417\nthe crate is QX-4418", answers=0))
+    told, untold = (write(readings, Given(lost_values=values), 900, count) for values in (["QX-4417"], []))
     assert told.endswith('#1 look_up: "the seal is QX-4417"')
     assert untold == ""

@@ -8,16 +8,13 @@ import pytest
 from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.config import Config
-from context_summarize.core.groups import Grouper
-from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.summaries.answer import answer_text
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.transcript.escaping import numbered
 from context_summarize.transcript.rendered import render_rows
-from tests.support.rendered import render_groups
+from tests.support.noted import rendered
 from tests.support.rows import tool_session
 from tests.support.services import services
 
@@ -30,10 +27,7 @@ def count(text: str) -> int:
 
 
 def transcript(turns: int) -> str:
-    rows = [analyse(normalise(raw)) for raw in tool_session(turns)]
-    grouper = Grouper()
-    groups = [group for index, row in enumerate(rows) for group in grouper.feed(index, row)]
-    return render_rows(render_groups(rows, groups, segment_tokens=None))
+    return render_rows(rendered(tool_session(turns)))
 
 
 async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,33 +38,28 @@ LONG = " ".join(f"Sentence number {number} of a long text says nothing that matt
 
 def history_of(rows: list[JsonRow]) -> Log:
     history = Log(COUNT, recall=True)
-    add(history, rows)
+    for raw in rows:
+        history.add(analyse(normalise(raw)))
     return history
 
 
-def add(history: Log, rows: list[JsonRow]) -> None:
-    for raw in rows:
-        history.add(analyse(normalise(raw)))
+@asynccontextmanager
+async def answering(history: Log, *, follows: bool = True) -> AsyncIterator[Any]:
+    """Asks of one index, as a session does; `follows` where its frames name the tool."""
+    service = RecallService(COUNT)
+    if follows:
+        service.follow(history)
+    yield lambda limit=4_000, **query: service.answer(history, 0, RecallQuery(**query), limit)
+    await service.close()
 
 
-async def ask(
-    rows: list[JsonRow] | Log,
-    limit: int = 4_000,
-    *,
-    service: RecallService | None = None,
-    summarised: int = 0,
-    **query: Any,
-) -> RecallAnswer:
-    history = rows if isinstance(rows, Log) else history_of(rows)
-    used = service or RecallService(COUNT)
-    try:
-        return await used.answer(history, summarised, RecallQuery(**query), limit)
-    finally:
-        if service is None:
-            await used.close()
+async def ask(rows: list[JsonRow] | Log, limit: int = 4_000, **query: Any) -> RecallAnswer:
+    async with answering(rows if isinstance(rows, Log) else history_of(rows), follows=False) as asked:
+        answer: RecallAnswer = await asked(limit, **query)
+        return answer
 
 
-async def refusal(rows: list[JsonRow] | Log, limit: int = 4_000, **query: Any) -> str:
+async def refusal(rows: list[JsonRow], limit: int = 4_000, **query: Any) -> str:
     with pytest.raises(RecallError) as caught:
         await ask(rows, limit, **query)
     return str(caught.value)
@@ -129,7 +125,6 @@ class TestBounds:
     @untimed
     @given(histories(), st.integers(MIN_TOKENS, 3_000), st.integers(1, 30), st.integers(0, 60))
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
-        """Whatever the rows and the limit: nothing is lost, nothing comes twice, and it comes to an end."""
         history = history_of(rows)
         groups = [*history.groups, *history.open_groups]
         rendered = render_groups(history.rows, groups, segment_tokens=None)
@@ -192,40 +187,25 @@ class TestTheIndex:
         assert 3 not in (await ask(rows, words="port")).messages
 
     async def test_without_full_text_search_words_are_refused_clearly_and_ranges_are_answered(
-        self, monkeypatch, caplog
+        self, monkeypatch, warnings
     ):
-        monkeypatch.setattr(sqlite3, "connect", _without_fts5)
-        history, service = history_of(SESSION), RecallService(COUNT)
-
-        service.follow(history)
-        with caplog.at_level(logging.WARNING), pytest.raises(RecallError) as caught:
-            await ask(history, service=service, words="order")
-
+        lacking = Mock(**{"execute.side_effect": sqlite3.OperationalError("no such module: fts5")})
+        monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: lacking)
         says = "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages, not by words"
-        assert says in str(caught.value)
-        assert (await ask(history, service=service, messages="1")).messages == (1,)
-        await service.close()
-        assert says in caplog.text
+
+        async with answering(history_of(SESSION)) as asked:
+            with pytest.raises(RecallError, match=re.escape(says)):
+                await asked(words="order")
+            assert (await asked(messages="1")).messages == (1,)
+
+        assert any(says in warning for warning in warnings())
 
     async def test_a_question_whose_asker_was_cancelled_leaves_the_index_in_order(self):
-        history, service = history_of([user(f"{LONG} The port is 8080.")] * 50), RecallService(COUNT)
-        service.follow(history)
-        first = asyncio.create_task(ask(history, service=service, words="port"))
-        await asyncio.sleep(0)
-        first.cancel()
-
-        answers = await asyncio.gather(*(ask(history, service=service, words="port") for _ in range(3)))
+        async with answering(history_of([user(f"{LONG} The port is 8080.")] * 50)) as asked:
+            first = asyncio.create_task(asked(words="port"))
+            await asyncio.sleep(0)
+            first.cancel()
+            answers = await asyncio.gather(*(asked(words="port") for _ in range(3)))
 
         assert all(answer == answers[0] for answer in answers)
         assert len(answers[0].messages) == 50
-        await service.close()
-
-
-def _without_fts5(*arguments: Any, **options: Any) -> Any:
-    class Connection:
-        close: Callable[[], None] = staticmethod(lambda: None)
-
-        def execute(self, *arguments: Any) -> Any:
-            raise sqlite3.OperationalError("no such module: fts5")
-
-    return Connection()

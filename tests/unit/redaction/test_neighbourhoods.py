@@ -8,6 +8,7 @@ import html
 import json
 import random
 import sysconfig
+import textwrap
 import urllib.parse
 import uuid
 from collections.abc import Callable
@@ -61,9 +62,6 @@ def test_every_format_is_found_in_every_neighbourhood():
             assert known(clean) == clean
 
 
-# --- private keys ---------------------------------------------------------------------------------------------------
-
-
 def _numbered(form: str) -> Callable[[list[str]], str]:
     return lambda lines: "\n".join(form.format(n=at, line=line) for at, line in enumerate(lines, 7))
 
@@ -88,6 +86,7 @@ BLOCKS: dict[str, Callable[[list[str]], str]] = {
     "one line": lambda lines: " ".join(lines),
     "base64": lambda lines: "client-key-data: " + base64.b64encode("\n".join(lines).encode()).decode(),
     "base64 lines": lambda lines: base64.encodebytes("\n".join(lines).encode()).decode(),
+    "base64 narrow lines": lambda lines: textwrap.fill(base64.b64encode("\n".join(lines).encode()).decode(), 60),
     "base64 of JSON": lambda lines: base64.b64encode(json.dumps({"key": "\n".join(lines)}).encode()).decode(),
 }
 
@@ -120,9 +119,6 @@ def test_a_private_key_that_is_cut_or_split_over_blocks_is_found():
         assert "[redacted: private key]" in first, name
         assert "[redacted: private key]" in last, name
         assert [line for line in lines[1:-1] if line in first or line in last] == []
-
-
-# --- lines that a tool has broken -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -174,9 +170,6 @@ def test_a_value_whose_place_tells_is_found():
             clean = known(form.format(value))
             assert value not in clean, clean
             assert known(clean) == clean
-
-
-# --- what is none ---------------------------------------------------------------------------------------------------
 
 
 def test_ids_and_hashes_stay():

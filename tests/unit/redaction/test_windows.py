@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import random
-import textwrap
 
 import pytest
 
@@ -42,12 +40,3 @@ def test_a_key_that_is_longer_than_what_a_window_shows_is_found_whole(begins: in
     before, after = within(begins, "")
 
     assert known(before + key + after) == before + "[redacted: private key]" + after
-
-
-@pytest.mark.parametrize("width", [60, 76])
-def test_a_key_in_base64_is_found_whatever_the_width_of_its_lines(width: int) -> None:
-    key = base64.b64encode("\n".join(key_block(random.Random(width), 6)).encode()).decode()
-    lines = textwrap.wrap(key, width)
-    clean = known("before\n" + "\n".join(lines) + "\nafter")
-
-    assert clean == "before\n[redacted: private key]\nafter"

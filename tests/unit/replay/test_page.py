@@ -1,4 +1,4 @@
-"""The page of a replay: what it shows, that nothing on it runs or is loaded, and that secrets never reach it."""
+"""What a replay tells, and its page: what that shows, that nothing on it runs or is loaded, and no secrets."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize import Config
+from context_summarize import Config, SummarizingContextManager
 from context_summarize.errors import CommandError
 from context_summarize.replay import ReplayResult, check_page, render_page, replay
 from context_summarize.testing import ScriptedProvider
@@ -83,76 +84,64 @@ def session(texts: list[str], turns: int = 12) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def told() -> ReplayResult:
-    """A session with compactions and merged summaries."""
     return played(tool_session(60, size=400))
 
 
-def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) -> None:
-    """Each summary once, where it was made; a merged one says so."""
-    page = Markup(render_page(told, "session.jsonl"))
+@pytest.fixture(scope="module")
+def page(told: ReplayResult) -> Markup:
+    return Markup(render_page(told, "session.jsonl"))
 
+
+@pytest.fixture(scope="module")
+def plain() -> Markup:
+    return Markup(render_page(played(session(["one", "two", "three"])), "a"))
+
+
+def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult, page: Markup) -> None:
+    """Each summary once, where it was made; a merged one says so."""
     assert page.texts["h1"] == ["session.jsonl"]
     assert len(told.compactions) >= 3
     for number, line in enumerate(told.compactions, 1):
         assert f"compaction-{number}" in page.values["id"]
         assert f"#compaction-{number}" in page.values["href"]
         assert any(f"{line.before_tokens:,} → {line.after_tokens:,} tokens" in text for text in page.texts["summary"])
-    contents = {
-        (row["content"], *row["metadata"]["messages"])
-        for line in told.compactions
-        for row in line.made_rows
-        if "messages" in row["metadata"]
-    }
+    marks = [row["metadata"] for line in told.compactions for row in line.made_rows]
+    spans = {tuple(mark["messages"]) for mark in marks if "messages" in mark}
     names = [text for text in page.texts["summary"] if text.startswith("Messages")]
-    assert len(names) >= len(contents)
-    assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for _, first, last in contents)
+    assert len(names) >= len(spans)
+    assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for first, last in spans)
     assert any("merged (level 1)" in text for text in names)
 
 
+def test_nothing_runs_and_nothing_is_loaded(page: Markup) -> None:
+    """Also by its own policy, which allows its style alone; links lead into the page."""
+    assert {"script", "img", "link", "iframe", "object", "form", "base"}.isdisjoint(page.texts)
+    assert not [name for name in page.values if name.startswith("on") or name in ("src", "style", "srcset", "action")]
+    assert all(target.startswith("#") for target in page.values["href"])
+    assert not re.search(r"url\(|@import", page.texts["style"][0])
+    assert page.values["content"][0].startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in page.values["content"][0]
+
+
 def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
-    """What is kept stands in its text."""
-    rows = [user("Begin with ORD00007."), assistant("Yes."), *tool_session(20)]
-    page = render_page(played(rows, "Goal: ORD00007 is shipped.", notes_share=0), "a")
+    """What is kept stands in its text; the JSON of a result was not said by the user, nor named in a call."""
+    held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
+    begin = [user("Begin with ORD00007."), call("c0", "look", id="ORD00038"), user([held]), assistant("Yes.")]
+    page = render_page(played([*begin, *tool_session(20)], "Goal: ORD00007 is shipped.", notes_share=0), "a")
     lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page)
     values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
 
     assert values["Kept"] == ["ORD00007"]
     assert len(values["Lost"]) > 1
     assert "ORD00007" not in values["Lost"]
-    assert "<li>created_at</li>" not in page
-
-
-def test_what_a_result_holds_in_a_row_of_the_user_is_no_value_that_is_lost() -> None:
-    """Its JSON was not said by the user, nor named in a call."""
-    rows = [user("Begin with ORD00007."), *tool_session(12)]
-    held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
-    rows[1:1] = [call("c0", "look", id="ORD00008"), {"role": "user", "content": [held]}, assistant("Done.")]
-
-    page = render_page(played(rows, "Goal: it was done."), "a")
-
-    assert "<li>ORD00008</li>" in page
+    assert "<li>ORD00038</li>" in page
     assert not re.search(r"<li>(created_at|order_key|K1234|2026-01-01)</li>", page)
-
-
-def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
-    """Also by its own policy, which allows its style alone; links lead into the page."""
-    page = Markup(render_page(told, "session.jsonl"))
-
-    assert {"script", "img", "link", "iframe", "object", "form", "base"}.isdisjoint(page.texts)
-    assert not [name for name in page.values if name.startswith("on") or name in ("src", "style", "srcset", "action")]
-    assert all(target.startswith("#") for target in page.values["href"])
-    assert "url(" not in page.texts["style"][0]
-    assert "@import" not in page.texts["style"][0]
-    assert page.values["content"][0].startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in page.values["content"][0]
 
 
 @given(texts=st.lists(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), max_size=6).map("".join), min_size=3))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_text_of_a_session_becomes_markup(texts: list[str]) -> None:
+def test_no_text_of_a_session_becomes_markup(plain: Markup, texts: list[str]) -> None:
     """The page has the elements and the attributes that a harmless session's page has, and no others."""
-    plain = Markup(render_page(played(session(["one", "two", "three"])), "a"))
-
     page = render_page(played(session(texts), answer=f"Goal: it was done. {texts[0]}"), f"{texts[1]}.jsonl")
 
     assert Markup(page).kinds <= plain.kinds
@@ -160,7 +149,6 @@ def test_no_text_of_a_session_becomes_markup(texts: list[str]) -> None:
 
 
 def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
-    """In texts, among values, in the name; the user's own patterns too."""
     rows = session([f"The key is {KEY} and the word is tulip-77.", "nothing"])
     echo = f"Goal: use {KEY} and tulip-77."
 
@@ -172,11 +160,7 @@ def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
     assert KEY in bare
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) -> None:
-    """A page, an empty file and a new one may be written; a link is followed."""
     (tmp_path / "session.jsonl").write_text('{"role": "user"}')
     (tmp_path / "link.html").symlink_to(tmp_path / "session.jsonl")
     (tmp_path / "old.html").write_text("<!DOCTYPE html>")
@@ -195,3 +179,57 @@ def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) ->
     ):
         with pytest.raises(CommandError, match=says):
             check_page(path)
+
+
+def scripted(**options: Any) -> ScriptedProvider:
+    return ScriptedProvider(context_window=8_000, max_output_tokens=1_000, **options)
+
+
+async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() -> None:
+    rows, provider, seen = tool_session(60, size=800), scripted(), list[int]()
+
+    told = await replay(rows, provider, progress=seen.append)
+
+    assert told.failed is None
+    assert len(told.compactions) >= 3
+    assert all(line.before_tokens > line.after_tokens > 0 for line in told.compactions)
+    assert all(rows[line.row - 1]["role"] == "assistant" for line in told.compactions)
+    assert {line.reason for line in told.compactions} == {"threshold"}
+    assert told.provider_calls == provider.calls == told.made_summaries > 0
+    assert told.provider_input_tokens > told.provider_output_tokens > 0
+    assert 0.5 < told.stable_share < 1.0
+    assert told.largest_view <= told.budget < told.history_tokens
+    after = {request.row: request.tokens for request in told.requests}
+    assert all(after[line.row] == line.after_tokens for line in told.compactions)
+    spans = [row["metadata"]["messages"] for row in told.compactions[-1].made_rows if "messages" in row["metadata"]]
+    assert spans[0][0] == 1
+    assert spans[-1][1] < told.compactions[-1].row
+    assert seen == list(range(1, len(rows) + 1))
+
+
+@pytest.mark.parametrize(
+    ("view", "kept", "name", "says"),
+    [
+        ([user("a")], [user("A"), assistant("b")], "History intact", "message 1 is not what was added"),
+        ([user("a")], [user("a")], "History intact", "2 rows were added, 1 are kept"),
+        ([user("a"), result("1")], None, "Pairs intact", "before message 2, view row 1: result '1' without its call"),
+        ([assistant("b")], None, "User first", "the request before message 2 does not open with a user message"),
+        ([user("a"), {"role": "assistant", "content": None}], None, "Valid rows", "view row 1: 2 validation errors"),
+        ([user("x " * 2_000)], None, "Within budget", "holds 2,00[0-9] tokens, the budget is 1,000"),
+    ],
+)
+async def test_a_broken_promise_fails_its_check_with_the_first_problem(
+    monkeypatch: pytest.MonkeyPatch, view: list[Any], kept: list[Any] | None, name: str, says: str
+) -> None:
+    """The checks look at rows alone: a manager that breaks a promise is found out."""
+    fed = [user("a"), assistant("b")]
+    monkeypatch.setattr(SummarizingContextManager, "get_messages_for_request", AsyncMock(return_value=view))
+    monkeypatch.setattr(SummarizingContextManager, "get_messages", AsyncMock(return_value=kept or fed))
+
+    told = await replay(fed, scripted(), token_budget=1_000)
+
+    assert told.failed is not None
+    assert told.failed.name == name
+    assert told.failed.first is not None
+    assert re.search(says, told.failed.first)
+    assert (told.problem or "").startswith(f"FAILED: {name}: ")

@@ -59,9 +59,9 @@ STEPS: dict[str, list[tuple[dict[str, Any], dict[str, int], dict[str, int], str]
     ],
     "what is missing is waited for until that is in vain; a view that fits is then sent as it is": [
         ({}, MISSING, NOTHING, "wait"),
-        ({"in_vain": True}, MISSING, NOTHING, "go on"),
-        ({"in_vain": True, "used": 1_001}, MISSING, NOTHING, "fall back"),
-        ({"in_vain": True, "is_manual": True}, MISSING, NOTHING, "go on"),
+        ({"wait_is_over": True}, MISSING, NOTHING, "go on"),
+        ({"wait_is_over": True, "used": 1_001}, MISSING, NOTHING, "fall back"),
+        ({"wait_is_over": True, "is_manual": True}, MISSING, NOTHING, "go on"),
         ({"is_manual": True, "used": 100}, MISSING, NOTHING, "wait"),
     ],
     "a request that may be put off does not wait": [

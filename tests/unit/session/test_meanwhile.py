@@ -1,44 +1,47 @@
-"""What others do while a request or a replaced history is at work, seen at the session's own parts."""
+"""What others do while a request or a replaced history is at work."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.session.compaction import Compactions
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
+from tests.support.recorder import Recorder
 from tests.support.rows import tool_session, user
 
 
-async def test_requests_that_hear_of_different_prompts_need_no_more_compactions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Host(Recorder):
+    """A host that counts how often notes are written: it is asked then for what is under way."""
+
+    written = 0
+
+    def get_capability(self, name: str) -> Any:
+        return self._operations if name == "context.active_operations" else None
+
+    def _operations(self) -> list[Any]:
+        self.written += 1
+        return []
+
+
+async def test_requests_that_hear_of_different_prompts_need_no_more_compactions() -> None:
     """Each hides the stored prompt, or shows it; what one has planned holds for all that."""
-    written, view = 0, Compactions.view
-
-    async def counted(self: Compactions, *given: Any) -> Any:
-        nonlocal written
-        written += 1
-        return await view(self, *given)
-
-    monkeypatch.setattr(Compactions, "view", counted)
-    prompts: Iterator[Any] = itertools.cycle([None, "You are kind."])
+    prompts, host = itertools.cycle([None, "You are kind."]), Host()
 
     async def prompt() -> Any:
         return next(prompts)
 
-    manager = SummarizingContextManager(segment_tokens=512, prefetch=False, keep_recent=4)
-    await manager.set_messages([{"role": "system", "content": "stored"}, *tool_session(100, size=4_000)])
+    manager = SummarizingContextManager(host, segment_tokens=512, prefetch=False, keep_recent=4)
+    await manager.set_messages([{"role": "system", "content": "stored"}, *tool_session(40, size=4_000)])
     await manager.set_system_prompt_factory(prompt)
     provider = ScriptedProvider(then=answer)
     await asyncio.gather(*(manager.get_messages_for_request(20_000, provider) for _ in range(2)))
-    assert written <= 4
+    assert 0 < host.written <= 4
     await manager.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -17,6 +17,14 @@ PROMPT = "You are the clerk. Reminders stand in <system-reminder> tags.\n\n# Rul
 
 def block(text: object, tag: str = '<system-reminder source="status">') -> str:
     return f"{tag}\n{text}\n</system-reminder>"
+
+
+async def served(factory: Callable[[], Awaitable[str]], host: Recorder | None = None) -> SummarizingContextManager:
+    """A session of one row whose host makes the prompt so."""
+    made = SummarizingContextManager(host)
+    await made.set_system_prompt_factory(factory)
+    await made.add_message(user("Hello."))
+    return made
 
 
 async def asked(made: SummarizingContextManager) -> tuple[str, str]:
@@ -40,13 +48,12 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
 )
 async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]) -> None:
     """From their first change on the prompt stays as it is, and nothing of them is lost."""
-    count, made = iter(range(5)), SummarizingContextManager()
+    count = iter(range(5))
 
     async def factory() -> str:
         return wrap(next(count))
 
-    await made.set_system_prompt_factory(factory)
-    await made.add_message(user("Hello."))
+    made = await served(factory)
     found = [await asked(made) for _ in range(5)]
     assert len({text for text, _ in found[1:]}) == 1
     for number, (text, status) in enumerate(found):
@@ -55,15 +62,14 @@ async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(w
 
 
 async def test_a_block_that_every_prompt_has_held_stays_in_it_and_no_other_is_remembered() -> None:
-    """A list of skills stays in the provider's prompt cache; a thousand changing tags leave nothing behind."""
-    skills, made, prompts = block("skills"), SummarizingContextManager(), iter(range(1_000))
+    """A list of skills stays in the provider's prompt cache; hundreds of changing tags leave nothing behind."""
+    skills, prompts = block("skills"), iter(range(300))
 
     async def factory() -> str:
         return f"{PROMPT}\n\n{skills}\n\n{block('Plan', f'<system-reminder at={next(prompts)}>')}"
 
-    await made.set_system_prompt_factory(factory)
-    await made.add_message(user("Hello."))
-    found = [await asked(made) for _ in range(1_000)]
+    made = await served(factory)
+    found = [await asked(made) for _ in range(300)]
     assert {text for text, _ in found[1:]} == {f"{PROMPT}\n\n{skills}"}
     assert max(len(status) for _, status in found) < 200
 
@@ -90,9 +96,7 @@ async def test_a_factory_that_hangs_holds_no_cancelled_request_up(how: str, capl
         await go.wait()
         return "too late"
 
-    made = SummarizingContextManager(host)
-    await made.set_system_prompt_factory(factory)
-    await made.add_message(user("Hello."))
+    made = await served(factory, host)
     assert await asked(made) == (PROMPT, "")
     asking = asyncio.create_task(asked(made))
     await hangs.wait()

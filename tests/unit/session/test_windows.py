@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.session.windows import Window, Windows, request_budget
+from tests.support.virtual import run_virtually
 
 
 def info(defaults: Any) -> Any:
@@ -36,13 +35,13 @@ def model(answer: Any, defaults: Any = None, *, is_async: bool = False) -> Any:
 
 
 SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
-MODEL = SimpleNamespace(**SIZES)
+MODEL, KNOWN = SimpleNamespace(**SIZES), Window(100_000, 8_000)
 WINDOWS: list[tuple[Any, Window | None]] = [
-    (info(SIZES), Window(100_000, 8_000)),
-    (model(MODEL), Window(100_000, 8_000)),
-    (model(SIZES, {"context_window": 5}, is_async=True), Window(100_000, 8_000)),
-    (model(RuntimeError("no model"), SIZES), Window(100_000, 8_000)),
-    (model(SystemExit(1), SIZES, is_async=True), Window(100_000, 8_000)),
+    (info(SIZES), KNOWN),
+    (model(MODEL), KNOWN),
+    (model(SIZES, {"context_window": 5}, is_async=True), KNOWN),
+    (model(RuntimeError("no model"), SIZES), KNOWN),
+    (model(SystemExit(1), SIZES, is_async=True), KNOWN),
     (model(asyncio.CancelledError(), is_async=True), None),
     (info(None), None),
     (info({"context_window": "100000"}), None),
@@ -94,6 +93,25 @@ class Hanging:
         return MODEL
 
 
+@pytest.mark.parametrize("answers", [0, 1])
+def test_who_hangs_is_not_asked_again_meanwhile_and_its_last_known_window_counts(answers: int) -> None:
+    """However long it takes; what comes in the end is asked anew."""
+
+    async def session() -> None:
+        provider, windows = Hanging(answers), Windows(Config())
+        try:
+            for _ in range(40):
+                assert await windows.of(provider) == (KNOWN if answers else None)
+                await asyncio.sleep(61)
+            assert provider.asked == answers + 1
+        finally:
+            provider.released.set()
+        await asyncio.sleep(61)
+        assert await windows.of(provider) == KNOWN
+
+    run_virtually(session())
+
+
 class Blocking:
     """A provider whose `get_model_info()` is no coroutine, and blocks its thread."""
 
@@ -106,55 +124,24 @@ class Blocking:
         return MODEL
 
 
-@pytest.fixture
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_summarize.session.windows._INFO_SECONDS", 0.01)
-    monkeypatch.setattr("context_summarize.session.windows._PAUSE", 0)
-    monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
-
-
-@pytest.mark.usefixtures("_soon")
-class TestHangs:
-    async def test_the_last_known_window_counts_while_a_provider_hangs(self) -> None:
-        """It is asked once, not for every request."""
-        provider, windows = Hanging(1), Windows(Config())
-        for _ in range(5):
-            assert await windows.of(provider) == Window(100_000, 8_000)
-        assert provider.asked == 2
-        provider.released.set()
-
-    @pytest.mark.parametrize("kind", [Blocking, Hanging])
-    async def test_who_hangs_is_not_asked_again_meanwhile(
-        self, kind: type[Blocking | Hanging], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """However long it takes: the event loop and its threads stay free, and what comes in the end is asked anew."""
-        monkeypatch.setattr("context_summarize.session.windows._PAUSE_AFTER_HANG", 0)
-        provider, windows = kind(), Windows(Config())
-        try:
-            assert [await windows.of(provider) for _ in range(40)] == [None] * 40
-            assert provider.asked == 1
-            assert await asyncio.wait_for(asyncio.to_thread(int), 30) == 0
-        finally:
+async def test_methods_that_block_hold_up_no_other_work_and_no_exit() -> None:
+    """However many: they take none of the threads that other work needs, and no process waits for them at its end."""
+    providers, before = [Blocking() for _ in range(40)], {*threading.enumerate()}
+    windows = Windows(Config(), lambda: all(provider.asked for provider in providers))  # then the host cancels
+    try:
+        await asyncio.gather(*map(windows.of, providers))
+        assert await windows.of(providers[-1]) is None
+        assert [provider.asked for provider in providers] == [1] * 40
+        assert [thread for thread in {*threading.enumerate()} - before if not thread.daemon] == []
+        assert await asyncio.wait_for(asyncio.to_thread(int), 30) == 0
+    finally:
+        for provider in providers:
             provider.released.set()
-        async with asyncio.timeout(30):
-            while await windows.of(provider) is None:  # noqa: ASYNC110 - it is asked again
-                await asyncio.sleep(0)
 
-    def test_a_method_that_blocks_holds_no_exit_up(self) -> None:
-        """A process ends while its provider still blocks."""
-        code = (
-            "import asyncio, threading\n"
-            "from context_summarize import SummarizingContextManager\n"
-            "class Blocking:\n"
-            "    def get_info(self): threading.Event().wait()\n"
-            "async def main(): await SummarizingContextManager().get_messages_for_request(provider=Blocking())\n"
-            "asyncio.run(main())\n"
-        )
-        assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
-    async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Which window it is comes to light at the first request."""
-        windows, provider = Windows(Config(safety_margin=5_000)), info({"context_window": 4_096})
-        assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
-        [record] = caplog.records
-        assert "safety_margin is 5000, more than the window of 'SimpleNamespace' (4096 tokens)" in record.getMessage()
+async def test_a_margin_above_the_window_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Which window it is comes to light at the first request."""
+    windows, provider = Windows(Config(safety_margin=5_000)), info({"context_window": 4_096})
+    assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
+    [record] = caplog.records
+    assert "safety_margin is 5000, more than the window of 'SimpleNamespace' (4096 tokens)" in record.getMessage()

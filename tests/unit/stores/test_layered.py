@@ -1,178 +1,175 @@
-"""Memory over a persistent store: what is kept where, and what a store that fails or hangs costs."""
+"""Memory, memory over a store that may fail or hang, and the store on Redis, with the contract: a real server."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from redis.asyncio import Redis
 
+from context_summarize import SummarizingContextManager
 from context_summarize.core.nodes import Summary
-from context_summarize.stores import LayeredStore, MemoryStore
+from context_summarize.errors import StoreUnavailable
+from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
+from context_summarize.testing import ScriptedProvider
+from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
+from tests.support.redis_server import RedisServer, free_port, redis_server
+from tests.support.rows import feed, tool_session
+from tests.support.views import untimed
 
-HANG = 0.02  # timeout in seconds where the store never answers
+PASSWORD = "hunter2-and-more"
 
 
 class Shaky:
-    """A store that works, fails or hangs when it is told to, and counts its calls."""
+    """A store that works, fails or hangs when it is told to, refuses some keys, and records its calls."""
 
     def __init__(self) -> None:
         self.kept = MemoryStore()
-        self.calls: list[str] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.error: Exception | None = None
         self.gate = asyncio.Event()
-        self.refuses: set[str] = set()
-        self.works()
-
-    def works(self) -> None:
-        self.error = None
         self.gate.set()
+        self.refuses: set[str] = set()
 
-    def fails(self) -> None:
-        self.error = OSError("refused for user:hunter2")
+    def __getattr__(self, name: str) -> Any:
+        async def call(*given: Any) -> Any:
+            self.calls.append((name, *given))
+            await self.gate.wait()
+            if self.error is not None:
+                raise self.error
+            if self.refuses & {getattr(one, "key", None) for one in given}:
+                raise OSError("too large for me")
+            return await getattr(self.kept, name)(*given)
 
-    def hangs(self) -> None:
-        self.gate.clear()
-
-    async def _called(self, name: str, *keys: str) -> None:
-        self.calls.append(" ".join((name, *keys)))
-        await self.gate.wait()
-        if self.error is not None or self.refuses & {*keys}:
-            raise self.error or OSError("too large for me")
-
-    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        await self._called("get", *keys)
-        return await self.kept.get(keys)
-
-    async def put(self, summary: Summary) -> None:
-        await self._called("put", summary.key)
-        await self.kept.put(summary)
-
-    async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
-        await self._called("get records", *hashes)
-        return await self.kept.get_records(hashes)
-
-    async def put_record(self, hash_: str, record: Any) -> None:
-        await self._called("put record", hash_)
-        await self.kept.put_record(hash_, record)
-
-    async def close(self) -> None:
-        await self._called("close")
+        return call
 
 
-def make(timeout: float = 30) -> tuple[LayeredStore, Shaky, Clock]:
-    shaky, clock = Shaky(), Clock()
+REFUSED = OSError("refused for user:hunter2")
+
+
+def make(timeout: float = 30, clock: Any = None) -> tuple[LayeredStore, Any, Any]:
+    shaky: Any = Shaky()
+    clock = clock or Clock()
     return LayeredStore(MemoryStore(), shaky, name="the shaky store", timeout=timeout, clock=clock), shaky, clock
 
 
 def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [line.levelname for line in caplog.records if line.name.startswith("context_summarize.stores")]
+    return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-class TestBothLayers:
-    async def test_what_is_put_is_in_both_and_read_from_memory(self) -> None:
-        """The persistent store hears of what is missing only, and only once."""
-        store, shaky, _ = make()
-        await store.put(summary("a"))
-        await store.put_record("d", record())
-        assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert await shaky.kept.get_records(["d"]) == {"d": record()}
-        await shaky.kept.put(summary("b"))
-        shaky.calls.clear()
-        for _ in range(2):
-            assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
-        assert shaky.calls == ["get b"]
+async def test_of_memory_the_least_recently_used_summary_goes_first() -> None:
+    """The bound is in bytes, and reading counts as use."""
+    store = MemoryStore(max_bytes=350_000)
+    for key in "abc":
+        await store.put(summary(key, "x" * 50_000))
+    await store.get(["a"])
+    await store.put(summary("d", "x" * 50_000))
+    assert (await store.get(list("abcd"))).keys() == {"a", "c", "d"}
+    await store.put(summary("e", "x" * 150_000))
+    assert (await store.get(list("abcde"))).keys() == {"e"}
 
 
-class TestTrouble:
-    async def test_a_store_that_fails_is_left_alone_for_half_a_minute(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Memory serves, with one warning that names the store and nothing that may be a secret."""
-        store, shaky, clock = make()
-        await store.put(summary("a"))
-        shaky.fails()
-        shaky.calls.clear()
-        for _ in range(2):
-            assert await store.get(["a", "b"]) == {"a": summary("a")}
-            assert await store.get_records(["d"]) == {}
-            clock.time += 29.9 / 2
-        assert shaky.calls == ["get b"]
-        clock.time += 0.2
-        assert await store.get(["b"]) == {}
-        assert shaky.calls == ["get b"] * 2
-        [warning] = caplog.messages
-        assert warning.startswith("the shaky store: OSError; meanwhile summaries are kept in memory")
-        assert "hunter2" not in warning
-
-    async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
-        """Twenty requests at once wait together, and the calls that follow do not wait at all."""
-        store, shaky, _ = make(timeout=HANG)
-        shaky.hangs()
-
-        async def request(key: str) -> None:
-            assert await store.get([f"no {key}"]) == {}
-            await store.put(summary(key))
-            assert await store.get([key]) == {key: summary(key)}
-            assert await store.get_records(["d"]) == {}
-
-        await asyncio.gather(*(request(str(at)) for at in range(20)))
-        assert len(shaky.calls) == 20
-        assert levels(caplog) == ["WARNING"]
-
-    async def test_one_entry_that_is_refused_holds_up_no_other(self) -> None:
-        """It goes behind them."""
-        store, shaky, clock = make()
-        shaky.refuses = {"large"}
-        for key in ("large", "a", "b"):
-            await store.put(summary(key))
-        for _ in range(3):
-            clock.time += 31
-            await store.get(["x"])
-            await store.put(summary("c"))
-        assert (await shaky.kept.get(["a", "b", "c"])).keys() == {"a", "b", "c"}
-
-    async def test_an_entry_is_kept_however_late_the_clock_is_looked_at_again(self) -> None:
-        """A machine that sleeps between two looks has passed the time of the next try."""
-        shaky, seconds = Shaky(), itertools.count(0, 40)
-        store = LayeredStore(MemoryStore(), shaky, name="the shaky store", clock=lambda: float(next(seconds)))
-        shaky.refuses = {"a"}
-        await store.put(summary("a"))
-        shaky.refuses = set()
-        await store.close()
-        assert (await shaky.kept.get(["a"])).keys() == {"a"}
-
-    async def test_a_put_that_is_cancelled_is_written_all_the_same(self) -> None:
-        """Whoever is cancelled, the entry was handed over."""
-        store, shaky, _ = make()
-        shaky.hangs()
-        put = asyncio.create_task(store.put(summary("a")))
-        for _ in range(3):
-            await asyncio.sleep(0)
-        put.cancel()
-        await asyncio.wait({put})
-        shaky.works()
-        await store.put(summary("b"))
-        assert (await shaky.kept.get(["a", "b"])).keys() == {"a", "b"}
+async def test_what_is_put_is_in_both_and_read_from_memory() -> None:
+    """The persistent store hears of what is missing only, and only once."""
+    store, shaky, _ = make()
+    await store.put(summary("a"))
+    await store.put_record("d", record())
+    assert await shaky.kept.get(["a"]) == {"a": summary("a")}
+    assert await shaky.kept.get_records(["d"]) == {"d": record()}
+    await shaky.kept.put(summary("b"))
+    shaky.calls.clear()
+    for _ in range(2):
+        assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
+    assert shaky.calls == [("get", ["b"])]
 
 
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(["put", "get"]), st.sampled_from("abc"), st.integers(0, 3)),
-        st.tuples(st.sampled_from(["fails", "works", "close"]), st.just(""), st.just(0)),
-        st.tuples(st.just("later"), st.just(""), st.sampled_from([1, 31])),
-    ),
-    max_size=40,
+async def test_a_store_that_fails_is_left_alone_for_half_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """Memory serves, with one warning that names the store and nothing that may be a secret."""
+    store, shaky, clock = make()
+    await store.put(summary("a"))
+    shaky.error = REFUSED
+    shaky.calls.clear()
+    for _ in range(2):
+        assert await store.get(["a", "b"]) == {"a": summary("a")}
+        assert await store.get_records(["d"]) == {}
+        clock.time += 29.9 / 2
+    assert shaky.calls == [("get", ["b"])]
+    clock.time += 0.2
+    assert await store.get(["b"]) == {}
+    assert shaky.calls == [("get", ["b"])] * 2
+    [warning] = caplog.messages
+    assert warning.startswith("the shaky store: OSError; meanwhile summaries are kept in memory")
+    assert "hunter2" not in warning
+
+
+async def test_a_store_that_hangs_costs_one_timeout(caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
+    """Twenty requests at once wait together, and the calls that follow do not wait at all."""
+    store, shaky, _ = make(timeout=0.02)
+    shaky.gate.clear()
+
+    async def request(key: str) -> None:
+        assert await store.get([f"no {key}"]) == {}
+        await store.put(summary(key))
+        assert await store.get([key]) == {key: summary(key)}
+        assert await store.get_records(["d"]) == {}
+
+    await asyncio.gather(*(request(str(at)) for at in range(20)))
+    assert len(shaky.calls) == 20
+    assert levels(caplog) == ["WARNING"]
+
+
+async def test_one_entry_that_is_refused_holds_up_no_other() -> None:
+    store, shaky, clock = make()
+    shaky.refuses = {"large"}
+    for key in ("large", "a", "b"):
+        await store.put(summary(key))
+    for _ in range(3):
+        clock.time += 31
+        await store.get(["x"])
+        await store.put(summary("c"))
+    assert (await shaky.kept.get(["a", "b", "c"])).keys() == {"a", "b", "c"}
+
+
+async def test_an_entry_is_kept_however_late_the_clock_is_looked_at_again() -> None:
+    """A machine that sleeps between two looks has passed the time of the next try."""
+    store, shaky, _ = make(clock=itertools.count(0.0, 40).__next__)
+    shaky.refuses = {"a"}
+    await store.put(summary("a"))
+    shaky.refuses = set()
+    await store.close()
+    assert (await shaky.kept.get(["a"])).keys() == {"a"}
+
+
+async def test_a_put_that_is_cancelled_is_written_all_the_same() -> None:
+    store, shaky, _ = make()
+    shaky.gate.clear()
+    put = asyncio.create_task(store.put(summary("a")))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    put.cancel()
+    await asyncio.wait({put})
+    shaky.gate.set()
+    await store.put(summary("b"))
+    assert (await shaky.kept.get(["a", "b"])).keys() == {"a", "b"}
+
+
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["put", "get"]), st.sampled_from("abc"), st.integers(0, 3)),
+    st.tuples(st.sampled_from(["fails", "works", "close"]), st.just(""), st.just(0)),
+    st.tuples(st.just("later"), st.just(""), st.sampled_from([1, 31])),
 )
 
 
-@given(STEPS)
+@given(st.lists(STEPS, max_size=40))
 async def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps: list[tuple[str, str, Any]]) -> None:
-    """An outage loses no entry and keeps the order of writes."""
     store, shaky, clock = make()
     model: dict[str, Summary] = {}
     for step, key, number in steps:
@@ -186,7 +183,100 @@ async def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps
         elif step == "close":
             await store.close()
         else:
-            getattr(shaky, step)()
-    shaky.works()
+            shaky.error = REFUSED if step == "fails" else None
+    shaky.error = None
     await store.close()
     assert await shaky.kept.get(list("abc")) == model
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as made:
+        yield made
+
+
+@pytest.fixture
+async def server(running: RedisServer, no_hang: None) -> RedisServer:
+    """It holds nothing."""
+    async with Redis.from_url(running.address) as client:
+        await client.flushall()
+    return running
+
+
+@pytest.fixture
+async def store(server: RedisServer) -> AsyncIterator[SummaryStore]:
+    """What the contract is run with."""
+    made = SharedStore(server.address)
+    yield made
+    await made.close()
+
+
+class TestRedis(contract.TestContract):
+    pass
+
+
+def layered(address: str, clock: Clock, timeout: float = 30) -> LayeredStore:
+    shared = SharedStore(address)
+    return LayeredStore(MemoryStore(), shared, name=shared.name, timeout=timeout, clock=clock)
+
+
+async def test_a_session_serves_every_request_whatever_the_server_does(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Then a new session adopts the compaction without a call. Entries go after ninety days."""
+    caplog.set_level(logging.INFO, "context_summarize.stores")
+    settings = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
+    provider, clock, rows = ScriptedProvider(then="Goal: look up orders."), Clock(), tool_session(40)
+    context = SummarizingContextManager(config=settings, store=layered(server.address, clock, timeout=0.3))
+    trouble = {8: server.freeze, 16: server.kill, 24: server.start}
+    for at in range(40):
+        if at in trouble:
+            trouble[at]()
+            clock.time += 31
+        await feed(context, rows[4 * at : 4 * at + 4])
+        view = await context.get_messages_for_request(token_budget=1_500, provider=provider)
+        assert view[-1]["content"] == rows[4 * at + 3]["content"]
+    assert untimed(await context.get_messages()) == rows
+    assert levels(caplog) == ["WARNING", "INFO"]
+    await context.close()
+
+    asked, address = provider.calls, server.address.replace("redis://", "Valkey://")
+    again = SummarizingContextManager(config=settings, store=layered(address, clock))
+    await again.set_messages(rows)
+    assert await again.get_messages_for_request(token_budget=1_500, provider=provider) == view
+    assert provider.calls == asked > 0
+    await again.close()
+    async with Redis.from_url(server.address) as client:
+        lives = [await client.ttl(key) for key in await client.keys("*")]
+    assert lives
+    assert all(0 <= 90 * 86_400 - life < 3_600 for life in lives)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("redis://user:{password}@127.0.0.1:{port}/0", id="wrong password"),
+        pytest.param("redis://user:{password}@no-such-host.invalid/0", id="unknown host"),
+        pytest.param("redis://127.0.0.1:{port}/0?pasword={password}", id="unknown option"),
+        pytest.param("redis://user:{password}@127.0.0.1:none/0", id="no port"),
+        pytest.param("postgresql://user:{password}@127.0.0.1:{free}/x", id="postgresql"),
+    ],
+)
+async def test_an_address_that_leads_nowhere_is_told_without_its_password(
+    address: str, server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Memory serves, with one warning; no line of the log, of any library, holds the password."""
+    caplog.set_level(logging.DEBUG)
+    shared = SharedStore(address.format(password=PASSWORD, port=server.port, free=free_port()))
+    with pytest.raises(StoreUnavailable) as raised:
+        await shared.get(["a"])
+    assert PASSWORD not in str(raised.value)
+    store = LayeredStore(MemoryStore(), shared, name=shared.name)
+    for name in "abc":
+        await store.put(summary(name))
+    assert (await store.get(["a", "x"])).keys() == {"a"}
+    await store.close()
+    assert levels(caplog) == ["WARNING"]
+    assert f"{shared.name}: " in caplog.text
+    assert PASSWORD not in caplog.text
+    assert all(PASSWORD not in repr(vars(line)) for line in caplog.records)

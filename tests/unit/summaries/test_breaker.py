@@ -10,36 +10,34 @@ from context_summarize.summaries.failures import Breaker
 from tests.support.recorder import Clock
 
 
-def opened(*, failures: int = 5) -> tuple[Breaker, Clock]:
+def opened() -> tuple[Breaker, Clock]:
     clock = Clock()
     made = Breaker(clock)
-    for _ in range(failures):
+    for _ in range(5):
         made.failed()
     return made, clock
 
 
 def test_five_failures_in_a_row_open_it_for_a_minute() -> None:
     """And not four, nor more that are not in a row."""
-    made, _ = opened(failures=4)
-    assert made.retry_in_s is None
-    made.succeeded()
-    for _ in range(4):
-        made.failed()
-    assert made.retry_in_s is None
-    assert made.failed()
+    made = Breaker(Clock())
+    for _ in range(2):
+        for _ in range(4):
+            made.failed()
+        assert made.retry_in_s is None
+        made.succeeded()
+    assert [made.failed() for _ in range(5)][-1]
     assert made.retry_in_s == 60
 
 
 def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
     """Until one succeeds: the next outage is new."""
     made, clock = opened()
-    pauses = []
-    for _ in range(6):
-        pauses.append(made.retry_in_s)
-        clock.time += made.retry_in_s or 0
+    for pause in (60, 120, 240, 480, 600, 600):
+        assert made.retry_in_s == pause
+        clock.time += pause
         assert made.retry_in_s is None
         assert made.failed()
-    assert pauses == [60, 120, 240, 480, 600, 600]
     made.succeeded()
     assert made.retry_in_s is None
     made.failed(permanent=True)

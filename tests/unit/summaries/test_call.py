@@ -8,25 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import (
-    AbortError,
-    AuthenticationError,
-    ConfigurationError,
-    ContentFilterError,
-    ContextLengthError,
-    InvalidRequestError,
-    LLMError,
-    LLMTimeoutError,
-    NotFoundError,
-    ProviderUnavailableError,
-    QuotaExceededError,
-    RateLimitError,
-)
+from amplifier_core import llm_errors as errors
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.call import LONGEST_WAIT, Summarizer
+from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.services import Statistics
@@ -81,165 +68,166 @@ async def failure(made: Summarizer, provider: Any, wanted: Job | None = None, **
     return caught.value
 
 
-class TestRequest:
-    async def test_it_is_as_designed(self) -> None:
-        """Instructions; as data alone what users and tools wrote; room for an answer; nothing stored or streamed."""
-        provider = ScriptedProvider([ANSWER])
-        await summarizer().make(job(), target(provider, model="small"))
-        [request], fence = provider.requests, fence_of(TRANSCRIPT)
-        assert rows_of(request) == (
-            PROMPTS.segment.fill(words="75", fence=fence),
-            f"{fence}\n{TRANSCRIPT}\n{fence}",
-        )
-        assert request.max_output_tokens == 2 * 100 + 2_000
-        assert request.metadata == {"purpose": "context-summarize", "stream": False}
-        assert (request.tools, request.model, request.reasoning_effort) == (None, "small", "low")
-        assert provider.options == [{**HINTS, "model": "small"}]
-
-    async def test_a_provider_that_chains_answers_is_asked_not_to(self) -> None:
-        """A chained answer is stored on the server whatever `store` says. Others never see that option."""
-        provider = ScriptedProvider([ANSWER])
-        provider.enable_response_chaining = "auto"  # type: ignore[attr-defined]
-        await summarizer().make(job(), target(provider))
-        assert provider.options == [{**HINTS, "enable_response_chaining": False}]
-
-    @pytest.mark.parametrize(
-        ("window", "output", "rooms"),
-        [
-            (4_000, None, [1_000, 2_000]),
-            (400, None, [200, 400]),
-            (40_000, None, [2_200, 4_400]),
-            (None, 500, [500, 500]),
-        ],
-    )
-    async def test_room_for_the_answer_keeps_within_the_provider(
-        self, window: int | None, output: int | None, rooms: list[int]
-    ) -> None:
-        """A quarter of the window, at least twice the summary; twice that in a second try."""
-        provider = ScriptedProvider(["", ANSWER])
-        await summarizer().make(job("short text " * 30), target(provider, window=window, output=output))
-        assert [request.max_output_tokens for request in provider.requests] == rooms
+async def test_a_request_is_as_designed() -> None:
+    """Instructions; as data alone what users and tools wrote; room for an answer; nothing stored or streamed."""
+    provider = ScriptedProvider([ANSWER])
+    await summarizer().make(job(), target(provider, model="small"))
+    [request], fence = provider.requests, fence_of(TRANSCRIPT)
+    assert rows_of(request) == (PROMPTS.segment.fill(words="75", fence=fence), f"{fence}\n{TRANSCRIPT}\n{fence}")
+    assert request.max_output_tokens == 2 * 100 + 2_000
+    assert request.metadata == {"purpose": "context-summarize", "stream": False}
+    assert (request.tools, request.model, request.reasoning_effort) == (None, "small", "low")
+    assert provider.options == [{**HINTS, "model": "small"}]
 
 
-class TestSummary:
-    async def test_it_says_how_it_was_made(self) -> None:
-        """Key, level, sizes, who, when; what was refused has been paid for, too."""
-        paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
-        script: list[Any] = [answer("", usage=paid), ProviderUnavailableError("x"), answer(usage=paid)]
-        totals = Statistics()
-        made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
-        assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
-        assert (made.provider, made.model) == ("main", "small")
-        assert (made.tokens, made.source_tokens) == (count(ANSWER), count(TRANSCRIPT))
-        assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
-        assert (made.cost_usd, totals.cost_usd) == ("0.02", "0.02")
-        assert (totals.calls, totals.input_tokens, totals.output_tokens) == (3, 20, 6)
-
-    @pytest.mark.parametrize(
-        ("told", "model"),
-        [({"model": "m-1"}, "m-1"), ({"metadata": {"model": "m-2"}}, "m-2"), ({"model": 5}, "asked"), ({}, "asked")],
-    )
-    async def test_the_models_name_is_read_back(self, told: dict[str, Any], model: str) -> None:
-        """As attribute or in the metadata; what is no text is not believed."""
-        provider = ScriptedProvider([lambda request: answer(**told)])
-        assert (await summarizer().make(job(), target(provider, model="asked"))).model == model
+async def test_a_provider_that_chains_answers_is_asked_not_to() -> None:
+    """A chained answer is stored on the server whatever `store` says. Others never see that option."""
+    provider = ScriptedProvider([ANSWER])
+    provider.enable_response_chaining = "auto"  # type: ignore[attr-defined]
+    await summarizer().make(job(), target(provider))
+    assert provider.options == [{**HINTS, "enable_response_chaining": False}]
 
 
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("error", "kind", "calls", "permanent"),
-        [
-            (QuotaExceededError("spent"), "quota", 1, True),
-            (AuthenticationError("401"), "auth", 1, True),
-            (NotFoundError("no model"), "not_found", 1, True),
-            (ConfigurationError("no key"), "configuration", 1, True),
-            (RateLimitError("slow"), "rate_limit", 3, False),
-            (RateLimitError("slow", retryable=False), "rate_limit", 1, False),
-            (ContentFilterError("blocked"), "refusal", 1, False),
-            (AbortError("aborted"), "aborted", 1, False),
-            (LLMTimeoutError("late"), "timeout", 3, False),
-            (TimeoutError("late"), "timeout", 3, False),
-            (ProviderUnavailableError("503"), "unavailable", 3, False),
-            (LLMError("odd"), "unavailable", 1, False),
-            (ConnectionResetError("reset"), "connection", 3, False),
-            (ContextLengthError("too many"), "too_large", 4, False),
-            (InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
-            (InvalidRequestError("a wrong request"), "invalid_request", 2, False),
-            (ValueError("no JSON"), "error", 1, False),
-        ],
-        ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
-    )
-    async def test_each_has_its_word_and_its_treatment(
-        self, error: Exception, kind: str, calls: int, permanent: bool
-    ) -> None:
-        """By the provider's own mark of what a retry may mend; the report is short and holds no secret."""
-        clock, provider = Clock(), ScriptedProvider(then=error)
-        found = await failure(summarizer(clock), provider)
-        assert (found.kind, found.permanent, found.attempts, provider.calls) == (kind, permanent, calls, calls)
-        assert str(found) == f"{type(error).__name__}: {error}"
-        assert found.refused is False
-        assert len(clock.slept) == (2 if calls == 3 else 0)
-
-    async def test_the_report_is_short_and_holds_no_secret(self) -> None:
-        """500 characters."""
-        token = "ghp_" + "Ab1" * 12
-        found = await failure(summarizer(), ScriptedProvider([ValueError(f"no {token} {'x' * 1_000}")]))
-        assert token not in str(found)
-        assert len(str(found)) == 500
-
-    async def test_retry_after_is_waited_no_more_and_no_less(self) -> None:
-        """What is no number counts as not said; less than nothing as nothing."""
-        clock = Clock()
-        script: list[Any] = [RateLimitError("slow", retry_after=7.5), RateLimitError("slow", retry_after=-3), ANSWER]
-        await summarizer(clock).make(job(), target(ScriptedProvider(script)))
-        assert clock.slept == [7.5, 0]
-
-    async def test_a_longer_retry_after_than_two_minutes_is_handed_on_instead(self) -> None:
-        """The summary is late by then anyway."""
-        clock, provider = Clock(), ScriptedProvider(then=RateLimitError("slow", retry_after=LONGEST_WAIT + 1))
-        found = await failure(summarizer(clock), provider)
-        assert (found.kind, found.retry_in_s, provider.calls, clock.slept) == ("rate_limit", LONGEST_WAIT + 1, 1, [])
-        assert LONGEST_WAIT == 120
-
-    async def test_a_pause_of_the_breaker_is_told_and_ends_the_attempts(self) -> None:
-        """Five calls in a row have failed; the next summary is not asked for."""
-        made, provider = summarizer(), ScriptedProvider(then=ProviderUnavailableError("503"))
-        assert [(await failure(made, provider)).attempts for _ in range(3)] == [3, 2, 0]
-        found = await failure(made, provider)
-        assert (found.kind, round(found.retry_in_s or 0), provider.calls) == ("breaker_open", 60, 5)
-        made.answered_elsewhere("other")
-        assert made.is_paused(target(provider))
-        made.answered_elsewhere("main")
-        assert not made.is_paused(target(provider))
+@pytest.mark.parametrize(
+    ("window", "output", "rooms"),
+    [(4_000, None, [1_000, 2_000]), (400, None, [200, 400]), (40_000, None, [2_200, 4_400]), (None, 500, [500, 500])],
+)
+async def test_room_for_the_answer_keeps_within_the_provider(
+    window: int | None, output: int | None, rooms: list[int]
+) -> None:
+    """A quarter of the window, at least twice the summary; twice that in a second try."""
+    provider = ScriptedProvider(["", ANSWER])
+    await summarizer().make(job("short text " * 30), target(provider, window=window, output=output))
+    assert [request.max_output_tokens for request in provider.requests] == rooms
 
 
-class TestHints:
-    @pytest.mark.parametrize(
-        "error",
-        [
-            "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
-            "Model 'gpt-5.5-pro' requires reasoning.effort in {'medium', 'high', 'xhigh'}; got 'low'.",
-            "max_tokens is too large: 8400. This model supports at most 4096 completion tokens",
-        ],
-    )
-    async def test_a_model_that_refuses_a_hint_is_asked_without_any_at_once_and_from_then_on(self, error: str) -> None:
-        """As the openai provider's models refuse them. What keeps an answer off the server stays."""
-        clock, provider = Clock(), ScriptedProvider([InvalidRequestError(error)], then=ANSWER)
-        made = summarizer(clock)
-        assert (await made.make(job(), target(provider))).usage["attempts"] == 2
-        assert (await made.make(job(key="k2"), target(provider))).usage["attempts"] == 1
-        asked = [(request.reasoning_effort, request.max_output_tokens) for request in provider.requests]
-        assert asked == [("low", 2_200), (None, None), (None, None)]
-        assert provider.options == [HINTS] * 3
-        assert clock.slept == []
+async def test_a_summary_says_how_it_was_made() -> None:
+    """Key, level, sizes, who, when; what was refused has been paid for, too."""
+    paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
+    script: list[Any] = [answer("", usage=paid), errors.ProviderUnavailableError("x"), answer(usage=paid)]
+    totals = Statistics()
+    made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
+    assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
+    assert (made.provider, made.model) == ("main", "small")
+    assert (made.tokens, made.source_tokens) == (count(ANSWER), count(TRANSCRIPT))
+    assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
+    assert (made.cost_usd, totals.cost_usd) == ("0.02", "0.02")
+    assert (totals.calls, totals.input_tokens, totals.output_tokens) == (3, 20, 6)
 
-    async def test_a_request_that_fails_without_them_says_nothing_about_them(self) -> None:
-        """The next summary is asked for with them."""
-        provider = ScriptedProvider([InvalidRequestError("bad schema")] * 2, then=ANSWER)
-        made = summarizer()
-        await failure(made, provider)
-        await made.make(job(key="k2"), target(provider))
-        assert [request.reasoning_effort for request in provider.requests] == ["low", None, "low"]
+
+@pytest.mark.parametrize(
+    ("told", "model"),
+    [({"model": "m-1"}, "m-1"), ({"metadata": {"model": "m-2"}}, "m-2"), ({"model": 5}, "asked"), ({}, "asked")],
+)
+async def test_the_models_name_is_read_back(told: dict[str, Any], model: str) -> None:
+    """As attribute or in the metadata; what is no text is not believed."""
+    provider = ScriptedProvider([lambda request: answer(**told)])
+    assert (await summarizer().make(job(), target(provider, model="asked"))).model == model
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "calls", "permanent"),
+    [
+        (errors.QuotaExceededError("spent"), "quota", 1, True),
+        (errors.AuthenticationError("401"), "auth", 1, True),
+        (errors.NotFoundError("no model"), "not_found", 1, True),
+        (errors.ConfigurationError("no key"), "configuration", 1, True),
+        (errors.RateLimitError("slow"), "rate_limit", 3, False),
+        (errors.RateLimitError("slow", retryable=False), "rate_limit", 1, False),
+        (errors.ContentFilterError("blocked"), "refusal", 1, False),
+        (errors.AbortError("aborted"), "aborted", 1, False),
+        (errors.LLMTimeoutError("late"), "timeout", 3, False),
+        (TimeoutError("late"), "timeout", 3, False),
+        (errors.ProviderUnavailableError("503"), "unavailable", 3, False),
+        (errors.LLMError("odd"), "unavailable", 1, False),
+        (ConnectionResetError("reset"), "connection", 3, False),
+        (errors.ContextLengthError("too many"), "too_large", 4, False),
+        (errors.InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
+        (errors.InvalidRequestError("a wrong request"), "invalid_request", 2, False),
+        (ValueError("no JSON"), "error", 1, False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+async def test_each_error_has_its_word_and_its_treatment(
+    error: Exception, kind: str, calls: int, permanent: bool
+) -> None:
+    """By the provider's own mark of what a retry may mend; the report is short and holds no secret."""
+    clock, provider = Clock(), ScriptedProvider(then=error)
+    found = await failure(summarizer(clock), provider)
+    assert (found.kind, found.permanent, found.attempts, provider.calls) == (kind, permanent, calls, calls)
+    assert str(found) == f"{type(error).__name__}: {error}"
+    assert found.refused is False
+    assert len(clock.slept) == (2 if calls == 3 else 0)
+
+
+async def test_the_report_of_an_error_is_short_and_holds_no_secret() -> None:
+    """500 characters."""
+    token = "ghp_" + "Ab1" * 12
+    found = await failure(summarizer(), ScriptedProvider([ValueError(f"no {token} {'x' * 1_000}")]))
+    assert token not in str(found)
+    assert len(str(found)) == 500
+
+
+def slow(retry_after: float) -> Exception:
+    return errors.RateLimitError("slow", retry_after=retry_after)
+
+
+async def test_retry_after_is_waited_no_more_and_no_less() -> None:
+    """Less than nothing counts as nothing; more than two minutes are handed on: the summary is late by then anyway."""
+    clock = Clock()
+    script: list[Any] = [
+        errors.RateLimitError("slow", retry_after=7.5),
+        errors.RateLimitError("slow", retry_after=-3),
+        ANSWER,
+    ]
+    await summarizer(clock).make(job(), target(ScriptedProvider(script)))
+    assert clock.slept == [7.5, 0]
+    clock, provider = Clock(), ScriptedProvider(then=slow(121))
+    found = await failure(summarizer(clock), provider)
+    assert (found.kind, found.retry_in_s, provider.calls, clock.slept) == ("rate_limit", 121, 1, [])
+    await summarizer(clock).make(job(), target(ScriptedProvider([slow(120), ANSWER])))
+    assert clock.slept == [120]
+
+
+async def test_a_pause_of_the_breaker_is_told_and_ends_the_attempts() -> None:
+    """Five calls in a row have failed; the next summary is not asked for."""
+    made, provider = summarizer(), ScriptedProvider(then=errors.ProviderUnavailableError("503"))
+    assert [(await failure(made, provider)).attempts for _ in range(3)] == [3, 2, 0]
+    found = await failure(made, provider)
+    assert (found.kind, round(found.retry_in_s or 0), provider.calls) == ("breaker_open", 60, 5)
+    made.answered_elsewhere("other")
+    assert made.is_paused(target(provider))
+    made.answered_elsewhere("main")
+    assert not made.is_paused(target(provider))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+        "Model 'gpt-5.5-pro' requires reasoning.effort in {'medium', 'high', 'xhigh'}; got 'low'.",
+        "max_tokens is too large: 8400. This model supports at most 4096 completion tokens",
+    ],
+)
+async def test_a_model_that_refuses_a_hint_is_asked_without_any_at_once_and_from_then_on(error: str) -> None:
+    """As the openai provider's models refuse them. What keeps an answer off the server stays."""
+    clock, provider = Clock(), ScriptedProvider([errors.InvalidRequestError(error)], then=ANSWER)
+    made = summarizer(clock)
+    assert (await made.make(job(), target(provider))).usage["attempts"] == 2
+    assert (await made.make(job(key="k2"), target(provider))).usage["attempts"] == 1
+    asked = [(request.reasoning_effort, request.max_output_tokens) for request in provider.requests]
+    assert asked == [("low", 2_200), (None, None), (None, None)]
+    assert provider.options == [HINTS] * 3
+    assert clock.slept == []
+
+
+async def test_a_request_that_fails_without_them_says_nothing_about_them() -> None:
+    """The next summary is asked for with them."""
+    provider = ScriptedProvider([errors.InvalidRequestError("bad schema")] * 2, then=ANSWER)
+    made = summarizer()
+    await failure(made, provider)
+    await made.make(job(key="k2"), target(provider))
+    assert [request.reasoning_effort for request in provider.requests] == ["low", None, "low"]
 
 
 def window_of(tokens: int) -> Callable[[ChatRequest], str]:
@@ -248,7 +236,7 @@ def window_of(tokens: int) -> Callable[[ChatRequest], str]:
     def respond(request: ChatRequest) -> str:
         size = sum(count(str(message.content)) for message in request.messages)
         if size + (request.max_output_tokens or 0) > tokens:
-            raise ContextLengthError(f"{size} + {request.max_output_tokens} tokens do not fit into {tokens}")
+            raise errors.ContextLengthError(f"{size} + {request.max_output_tokens} tokens do not fit into {tokens}")
         return ANSWER
 
     return respond
@@ -259,19 +247,18 @@ NUMBERS = "".join(f"{number:07d} " for number in range(4_000))
 NOTE = re.compile(r"\[… ([\d,]+) of 32,000 characters left out …\]")
 
 
-class TestTooLarge:
-    async def test_what_does_not_fit_the_window_is_cut_in_its_middle_before_it_is_sent(self) -> None:
-        """Head and tail are shown; what is missing is named with its size."""
-        provider = ScriptedProvider(then=window_of(6_000))
-        made = await summarizer().make(job(NUMBERS), target(provider, window=6_000))
-        [request] = provider.requests
-        shown = rows_of(request)[1].split("\n", 1)[1].rsplit("\n", 1)[0]
-        head, size, tail = NOTE.split(shown)
-        assert NUMBERS.startswith(head.strip())
-        assert NUMBERS.endswith(tail.lstrip())
-        assert len(head) > len(tail) > 1_000
-        assert int(size.replace(",", "")) == 32_000 - len(head.rstrip("\n")) - len(tail.lstrip("\n"))
-        assert (made.source_tokens, made.tokens) == (8_000, count(made.text))
+async def test_what_does_not_fit_the_window_is_cut_in_its_middle_before_it_is_sent() -> None:
+    """Head and tail are shown; what is missing is named with its size."""
+    provider = ScriptedProvider(then=window_of(6_000))
+    made = await summarizer().make(job(NUMBERS), target(provider, window=6_000))
+    [request] = provider.requests
+    shown = rows_of(request)[1].split("\n", 1)[1].rsplit("\n", 1)[0]
+    head, size, tail = NOTE.split(shown)
+    assert NUMBERS.startswith(head.strip())
+    assert NUMBERS.endswith(tail.lstrip())
+    assert len(head) > len(tail) > 1_000
+    assert int(size.replace(",", "")) == 32_000 - len(head.rstrip("\n")) - len(tail.lstrip("\n"))
+    assert (made.source_tokens, made.tokens) == (8_000, count(made.text))
 
 
 def looked_up(times: int) -> str:
@@ -284,9 +271,8 @@ def looked_up(times: int) -> str:
 LONG = job("It was looked up. " * 900, summary_tokens=400)
 
 
-class TestLength:
-    async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences(self) -> None:
-        """Four times the length that was asked for stands: a model that rambles fills no view."""
-        made = await summarizer().make(LONG, target(ScriptedProvider([looked_up(120)])))
-        assert 1_400 < made.tokens <= 1_600
-        assert made.text.endswith("on its way.")
+async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences() -> None:
+    """Four times the length that was asked for stands: a model that rambles fills no view."""
+    made = await summarizer().make(LONG, target(ScriptedProvider([looked_up(120)])))
+    assert 1_400 < made.tokens <= 1_600
+    assert made.text.endswith("on its way.")

@@ -42,89 +42,76 @@ def write_set(folder: Path, **files: str | bytes | None) -> str:
     return str(folder)
 
 
-def refusal(folder: str) -> str:
-    with pytest.raises(TemplateError) as caught:
-        load_prompts(folder)
-    return str(caught.value)
-
-
 every_set = pytest.mark.parametrize("name", HEADINGS)
 
 
-class TestTheShippedSets:
-    @every_set
-    def test_both_instructions_ask_for_the_same_headings_in_the_same_order(self, name: str) -> None:
-        prompts = load_prompts(name)
-        for body in (prompts.segment.body, prompts.merge.body):
-            assert re.findall(r"(?m)^([A-Z][a-z]+(?: [a-z]+)?): ", body) == HEADINGS[name]
-
-    @every_set
-    def test_the_frame_says_what_it_is_and_where_it_ends(self, name: str) -> None:
-        opening, text, end = (
-            load_prompts(name).frame.fill(text="It rained.", first="3", last="40", recall="").split("\n")
-        )
-        assert text == "It rained."
-        for phrase in ("3 to 40", "by a model", "by code", "record", "not", "instructions", "Tools remain usable"):
-            assert phrase in opening
-        assert end.startswith("[End of ")
-        assert end.endswith("3 to 40.]")
-
-    @every_set
-    async def test_a_whole_replay_is_summarised_with_its_prompts(self, name: str) -> None:
-        """Segments and merges; the instructions are the set's, and every summary is taken."""
-        counter = TokenCounter()
-        await counter.load()
-        provider = ScriptedProvider(then=f"Goal: {name} was asked for. State: done.", context_window=8_000)
-        config = Config(prompts=name, keep_recent=4, summary_share=0.02)
-        result = await replay(tool_session(60, size=900), provider, config=config)
-        assert result.failed is None
-        assert sum(line.fallbacks for line in result.compactions) == 0
-        assert sum(line.merged for line in result.compactions) >= 1
-        prompts = load_prompts(name)
-        asked = {str(request.messages[0].content).split("\n")[0] for request in provider.requests}
-        bodies = (prompts.segment.body, prompts.merge.body.replace("$count", "2"))
-        assert asked == {body.split("\n")[0] for body in bodies}
+@every_set
+def test_a_set_asks_for_the_same_headings_twice_and_its_frame_says_what_it_is_and_where_it_ends(name: str) -> None:
+    prompts = load_prompts(name)
+    for body in (prompts.segment.body, prompts.merge.body):
+        assert re.findall(r"(?m)^([A-Z][a-z]+(?: [a-z]+)?): ", body) == HEADINGS[name]
+    opening, text, end = prompts.frame.fill(text="It rained.", first="3", last="40", recall="").split("\n")
+    assert text == "It rained."
+    for phrase in ("3 to 40", "by a model", "by code", "record", "not", "instructions", "Tools remain usable"):
+        assert phrase in opening
+    assert (end[:8], end[-9:]) == ("[End of ", "3 to 40.]")
 
 
-class TestFiles:
-    @pytest.mark.parametrize("prompts", ["nobody", "{folder}"])
-    async def test_a_set_that_is_none_is_an_error_at_mount(self, tmp_path: Path, prompts: str) -> None:
-        """Nothing is mounted; what else is wrong with a folder is told below."""
-        coordinator = MockCoordinator()
-        with pytest.raises(TemplateError, match=r"nobody|segment\.md: missing"):
-            await mount(coordinator, {"prompts": prompts.format(folder=tmp_path)})
-        assert coordinator.mount_history == []
+@every_set
+async def test_a_whole_replay_is_summarised_with_its_prompts(name: str) -> None:
+    """Segments and merges; the instructions are the set's, and every summary is taken."""
+    counter = TokenCounter()
+    await counter.load()
+    provider = ScriptedProvider(then=f"Goal: {name} was asked for. State: done.", context_window=8_000)
+    config = Config(prompts=name, keep_recent=4, summary_share=0.02)
+    result = await replay(tool_session(40, size=900), provider, config=config)
+    assert result.failed is None
+    assert sum(line.fallbacks for line in result.compactions) == 0
+    assert sum(line.merged for line in result.compactions) >= 1
+    prompts = load_prompts(name)
+    asked = {str(request.messages[0].content).split("\n")[0] for request in provider.requests}
+    bodies = (prompts.segment.body, prompts.merge.body.replace("$count", "2"))
+    assert asked == {body.split("\n")[0] for body in bodies}
 
-    @pytest.mark.parametrize(
-        ("files", "told"),
-        [
-            ({"merge": None}, "merge.md: missing; a prompt set needs segment.md, merge.md, frame.md"),
-            ({"merge": ""}, "merge.md: no text in it"),
-            ({"merge": "---\nversion: 1\n---\n\n"}, "merge.md: no text in it"),
-            ({"frame": b"caf\xe9 $text $first $last"}, "frame.md: not UTF-8 at byte 3"),
-            ({"merge": "---\nversion: 1\n"}, "merge.md: the header has no end"),
-            ({"merge": "---\nversoin: 1\n---\n"}, "line 2: unknown key 'versoin' (did you mean 'version'?)"),
-            ({"merge": "---\nwords\n---\n"}, "line 2: unknown key 'words'; write key: value"),
-            (
-                {"merge": "---\nrules: a\n---\n"},
-                "key: value; this header takes variables, version",
-            ),
-            ({"merge": "$words"}, "merge.md: the variable $fence is missing; this file needs $fence, $words"),
-            ({"frame": "$first $last"}, "frame.md: the variable $text is missing"),
-            ({"segment": "$words $fence ${Wrods}"}, "segment.md: unknown variable $Wrods (did you mean 'words'?)"),
-            ({"segment": "$words $fence\nIt costs $5"}, "a single $ at '$5', line 2 of the text; write $$"),
-        ],
-    )
-    def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(
-        self, tmp_path: Path, files: dict[str, str | bytes | None], told: str
-    ) -> None:
-        seen = refusal(write_set(tmp_path, **files))
-        assert told in seen
-        assert seen.startswith(str(tmp_path))
 
-    def test_a_header_gives_version_and_rules(self, tmp_path: Path) -> None:
-        header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
-        prompts = load_prompts(write_set(tmp_path, segment=header + GOOD["segment.md"]))
-        assert prompts.segment.header["version"] == "7b"
-        assert prompts.segment.body == GOOD["segment.md"]
-        assert prompts.rule_signs == ("always", "from now on", "don't")
+@pytest.mark.parametrize("prompts", ["nobody", "{folder}"])
+async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path: Path, prompts: str) -> None:
+    """Nothing is mounted; what else is wrong with a folder is told below."""
+    coordinator = MockCoordinator()
+    with pytest.raises(TemplateError, match=r"nobody|segment\.md: missing"):
+        await mount(coordinator, {"prompts": prompts.format(folder=tmp_path)})
+    assert coordinator.mount_history == []
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"merge": None}, "merge.md: missing; a prompt set needs segment.md, merge.md, frame.md"),
+        ({"merge": ""}, "merge.md: no text in it"),
+        ({"merge": "---\nversion: 1\n---\n\n"}, "merge.md: no text in it"),
+        ({"frame": b"caf\xe9 $text $first $last"}, "frame.md: not UTF-8 at byte 3"),
+        ({"merge": "---\nversion: 1\n"}, "merge.md: the header has no end"),
+        ({"merge": "---\nversoin: 1\n---\n"}, "line 2: unknown key 'versoin' (did you mean 'version'?)"),
+        ({"merge": "---\nwords\n---\n"}, "line 2: unknown key 'words'; write key: value"),
+        ({"merge": "---\nrules: a\n---\n"}, "key: value; this header takes variables, version"),
+        ({"merge": "$words"}, "merge.md: the variable $fence is missing; this file needs $fence, $words"),
+        ({"frame": "$first $last"}, "frame.md: the variable $text is missing"),
+        ({"segment": "$words $fence ${Wrods}"}, "segment.md: unknown variable $Wrods (did you mean 'words'?)"),
+        ({"segment": "$words $fence\nIt costs $5"}, "a single $ at '$5', line 2 of the text; write $$"),
+    ],
+)
+def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(
+    tmp_path: Path, files: dict[str, str | bytes | None], told: str
+) -> None:
+    with pytest.raises(TemplateError) as caught:
+        load_prompts(write_set(tmp_path, **files))
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_a_header_gives_version_and_rules(tmp_path: Path) -> None:
+    header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
+    prompts = load_prompts(write_set(tmp_path, segment=header + GOOD["segment.md"]))
+    assert prompts.segment.header["version"] == "7b"
+    assert prompts.segment.body == GOOD["segment.md"]
+    assert prompts.rule_signs == ("always", "from now on", "don't")

@@ -15,35 +15,36 @@ def feed(meter: Meter, *observations: tuple[int, int]) -> None:
         assert meter.observe({"input_tokens": actual})
 
 
-class TestMeter:
-    def test_a_swapped_model_drops_what_was_learnt(self) -> None:
-        """A figure more than a quarter off a known line is a new beginning."""
-        meter = Meter()
-        feed(meter, (10_000, 22_500), (20_000, 36_000), (21_000, 21_000))
-        assert meter.correct(21_000) == 21_000
-        feed(meter, (30_000, 30_000))
-        assert meter.correct(40_000) == 40_000
+def test_a_swapped_model_drops_what_was_learnt() -> None:
+    """A figure more than a quarter off a known line is a new beginning."""
+    meter = Meter()
+    feed(meter, (10_000, 22_500), (20_000, 36_000), (21_000, 21_000))
+    assert meter.correct(21_000) == 21_000
+    feed(meter, (30_000, 30_000))
+    assert meter.correct(40_000) == 40_000
 
-    @pytest.mark.parametrize(
-        ("observations", "expected"),
-        [
-            ([(10_000, 9_000)], (0, 18_000)),
-            ([(10_000, 6_100)], (0, 14_000)),
-            ([(10_000, 10_000), (20_000, 24_000)], (0, 22_667)),
-            ([(10_000, 30_000), (14_000, 38_000)], (14_800, 46_800)),
-        ],
-    )
-    def test_ratio_and_constant_stay_within_their_bounds(self, observations: Any, expected: tuple[int, int]) -> None:
-        """A ratio of 0.7 to 1.6, and no negative constant."""
-        meter = Meter()
-        feed(meter, *observations)
-        assert (meter.correct(0), meter.correct(20_000)) == expected
 
-    @pytest.mark.parametrize("observations", [[], [(10_000, 15_000)], [(6_000, 17_100), (9_000, 21_150)]])
-    def test_invert_is_an_estimate_that_fits(self, observations: list[tuple[int, int]]) -> None:
-        """And leaves next to nothing over."""
-        meter = Meter()
-        feed(meter, *observations)
-        for size in (meter.correct(0), meter.correct(0) + 7, 20_000, 200_001):
-            assert size - 2 <= meter.correct(meter.invert(size)) <= size
-        assert meter.invert(-5) == 0
+@pytest.mark.parametrize(
+    ("observations", "expected"),
+    [
+        ([(10_000, 9_000)], (0, 18_000)),
+        ([(10_000, 6_100)], (0, 14_000)),
+        ([(10_000, 10_000), (20_000, 24_000)], (0, 22_667)),
+        ([(10_000, 30_000), (14_000, 38_000)], (14_800, 46_800)),
+    ],
+)
+def test_ratio_and_constant_stay_within_their_bounds(observations: Any, expected: tuple[int, int]) -> None:
+    """A ratio of 0.7 to 1.6, and no negative constant."""
+    meter = Meter()
+    feed(meter, *observations)
+    assert (meter.correct(0), meter.correct(20_000)) == expected
+
+
+@pytest.mark.parametrize("observations", [[], [(10_000, 15_000)], [(6_000, 17_100), (9_000, 21_150)]])
+def test_invert_is_an_estimate_that_fits(observations: list[tuple[int, int]]) -> None:
+    """And leaves next to nothing over."""
+    meter = Meter()
+    feed(meter, *observations)
+    for size in (meter.correct(0), meter.correct(0) + 7, 20_000, 200_001):
+        assert size - 2 <= meter.correct(meter.invert(size)) <= size
+    assert meter.invert(-5) == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from context_summarize.errors import ContextSummarizeError
@@ -18,35 +16,27 @@ def counter() -> TokenCounter:
     return made
 
 
-@pytest.fixture
-def unloaded() -> Iterator[None]:
-    """The process as it is before anything was counted; what the test leaves behind is dropped."""
-    tokens._build_encoding.cache_clear()
-    yield
-    tokens._build_encoding.cache_clear()
+def test_missing_ranks_are_named_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be read is a clear error, and a failure is not remembered."""
+    tokens._build_encoding.cache_clear()  # the process as it is before anything was counted
+    counter = TokenCounter()
+    with monkeypatch.context() as patch:
+        patch.setattr(tokens, "RANKS_FILE", "none.xz")
+        with pytest.raises(ContextSummarizeError, match=r"none\.xz cannot be read.*reinstall"):
+            counter.count("x")
+    assert not counter.loaded
+    assert counter.count("x") == 1
 
 
-class TestLoading:
-    def test_missing_ranks_are_named_and_tried_again(self, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A file that cannot be read is a clear error, and a failure is not remembered."""
-        counter = TokenCounter()
-        with monkeypatch.context() as patch:
-            patch.setattr(tokens, "RANKS_FILE", "none.xz")
-            with pytest.raises(ContextSummarizeError, match=r"none\.xz cannot be read.*reinstall"):
-                counter.count("x")
-        assert not counter.loaded
-        assert counter.count("x") == 1
+@pytest.mark.parametrize("text", ["some words of a line\n" * 4_000, "some words " * 8_000, "e5,2;" * 20_000])
+def test_a_long_text_counts_as_the_whole_would(text: str, counter: TokenCounter) -> None:
+    """Pieces add up to within half a percent of the uncut text, with newlines, blanks or neither to cut at."""
+    assert counter._encoding is not None
+    whole = len(counter._encoding.encode_ordinary(text))
+    assert counter.count(text) == pytest.approx(whole, rel=0.005)
 
 
-class TestCounting:
-    @pytest.mark.parametrize("text", ["some words of a line\n" * 4_000, "some words " * 8_000, "e5,2;" * 20_000])
-    def test_a_long_text_counts_as_the_whole_would(self, text: str, counter: TokenCounter) -> None:
-        """Pieces add up to within half a percent of the uncut text, with newlines, blanks or neither to cut at."""
-        assert counter._encoding is not None
-        whole = len(counter._encoding.encode_ordinary(text))
-        assert counter.count(text) == pytest.approx(whole, rel=0.005)
-
-    @pytest.mark.parametrize(("text", "expected"), [("a" * 1_000_000, 125_000), (" " * 1_000_000, 7_813)])
-    def test_a_megabyte_of_one_character_counts(self, text: str, expected: int, counter: TokenCounter) -> None:
-        """tiktoken alone overflows its stack on the blanks, and older versions take minutes for the letters."""
-        assert counter.count(text) == expected
+@pytest.mark.parametrize(("text", "expected"), [("a" * 1_000_000, 125_000), (" " * 1_000_000, 7_813)])
+def test_a_megabyte_of_one_character_counts(text: str, expected: int, counter: TokenCounter) -> None:
+    """tiktoken alone overflows its stack on the blanks, and older versions take minutes for the letters."""
+    assert counter.count(text) == expected

@@ -1,0 +1,199 @@
+"""Recordings: the same session reads the same in every form, by file or by id; what is no message is named."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context_summarize.errors import CommandError
+from context_summarize.replay import inspect_rows, open_recording, row_text
+from context_summarize.testing import JsonRow
+from tests.support.rows import assistant, calls, result, user
+
+EDIT = {"file_path": "src/cart.py", "old_string": "def load()", "new_string": "def load_cart()"}
+CALLS = [("c1", "Edit", EDIT), ("c2", "Bash", {"command": "pytest -q"})]
+RESULTS = [("c1", "ok"), ("c2", "1 failed, 3 passed")]
+SESSION: list[JsonRow] = [
+    user("Rename load, please."),
+    assistant(calls(*CALLS, text="I do it.")["content"]),
+    *(result(id_, text) for id_, text in RESULTS),
+    assistant("One test fails."),
+    user("Mend it."),
+]
+GOOD = json.dumps(user("x"))
+
+
+def openai() -> list[JsonRow]:
+    functions = [(id_, {"name": name, "arguments": json.dumps(given)}) for id_, name, given in CALLS]
+    entries = [{"id": id_, "type": "function", "function": function} for id_, function in functions]
+    return [SESSION[0], {"role": "assistant", "content": "I do it.", "tool_calls": entries}, *SESSION[2:]]
+
+
+def anthropic() -> list[JsonRow]:
+    blocks = [{**block, "type": block["type"].replace("call", "use")} for block in SESSION[1]["content"]]
+    results = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in RESULTS]
+    return [SESSION[0], assistant(blocks), user(results), *SESSION[4:]]
+
+
+def claude_code() -> list[JsonRow]:
+    """An answer comes in several lines, one for each block, with results between them."""
+    said, did, results, *after = anthropic()
+    parts = [{**did, "id": "msg_1", "content": [block]} for block in did["content"]]
+    told = [user([block]) for block in results["content"]]
+    messages = [said, parts[0], parts[1], told[0], parts[2], told[1], *after]
+    return [{"type": one["role"], "message": one, "isSidechain": False} for one in messages]
+
+
+def lines(entries: Sequence[Any]) -> str:
+    return "\n".join(map(json.dumps, entries))
+
+
+FORMS: dict[str, Callable[[], str]] = {
+    "Amplifier": lambda: lines(SESSION),
+    "a history of `persistence`": lambda: lines([{"format": "context-summarize history", "version": 1}, *SESSION]),
+    "OpenAI, lines": lambda: lines(openai()),
+    "OpenAI, an array": lambda: json.dumps(openai(), indent=2),
+    "OpenAI, a request": lambda: json.dumps({"model": "m", "messages": openai()}),
+    "Anthropic": lambda: lines(anthropic()),
+    "Anthropic, a request": lambda: json.dumps({"messages": anthropic()}, indent=1),
+    "Claude Code": lambda: lines(claude_code()),
+}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[str | bytes], Any]:
+    def open_(content: str | bytes) -> Any:
+        path = tmp_path / "a.jsonl"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return open_recording(str(path))
+
+    return open_
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_session_reads_the_same_in_each_form(read, form: str) -> None:
+    told = read(FORMS[form]())
+
+    assert [(row["role"], row_text(row)) for row in told.rows] == [(one["role"], row_text(one)) for one in SESSION]
+    assert told.left_out == ""
+    found = inspect_rows(told.rows)
+    assert [(one["tool"], one["calls"], one["results"]) for one in found.tools] == [("Edit", 1, 1), ("Bash", 1, 1)]
+    assert (found.unanswered_calls, found.orphan_results) == ([], 0)
+
+
+def test_the_system_prompt_of_a_request_is_read(read) -> None:
+    told = read(json.dumps({"system": "Be kind.", "messages": anthropic()}))
+    assert told.rows[0] == {"role": "system", "content": "Be kind."}
+
+
+def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
+    """No sub-agent, no summary of what the file holds; what was typed during calls comes behind their results."""
+    said = user("x")
+    marks = {"amplifier:input": {"origin": "synthetic"}}
+    meanwhile = [
+        {"type": "progress", "data": {}},
+        {"type": "user", "message": said, "isSidechain": True},
+        {"type": "queue-operation", "operation": "enqueue", "content": "Use tabs."},
+        {"type": "user", "message": said, "isCompactSummary": True},
+        {"type": "queue-operation", "operation": "remove"},
+        {"type": "progress", "data": {}},
+    ]
+    entries = claude_code()
+    after = {"type": "user", "message": said, "isMeta": True, "timestamp": "2026-01-01T00:00:00Z"}
+
+    told = read(lines([*entries[:3], *meanwhile, *entries[3:], after]))
+
+    roles = [row["role"] for row in told.rows]
+    assert roles == ["user", "assistant", "tool", "tool", "user", "assistant", "user", "user"]
+    assert told.rows[4]["content"] == "Use tabs."
+    assert told.rows[7] == {**said, "metadata": {**marks, "timestamp": after["timestamp"]}}
+    assert "2 of type 'progress' (first: line 4), 1 of a sub-agent (first: line 5), 1 with a summary" in told.left_out
+    assert read(lines(meanwhile[3:4])).rows == [{**said, "metadata": marks}], "all that there is"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"role": "model", "content": "x"}', "unknown role 'model'; expected one of"),
+        ('{"role": "tool", "content": "x"}', "a tool message needs the id of its call"),
+        ('{"type": "note"}', "of type 'note'"),
+        ('{"mapping": {}, "title": 1}', "with the keys mapping, title"),
+        ("[1]", "not a message: a message must be a dict, got int (first: line 2, entry 1)"),
+        ("{role", "not JSON"),
+        ("\x1f", "not JSON"),
+    ],
+)
+def test_what_is_not_understood_is_left_out_and_named_with_its_first_place(read, text: str, says: str) -> None:
+    """It is counted; where there is nothing else, it is refused."""
+    told = read(f"{GOOD}\n{text}\n{GOOD}\n{text}")
+    assert len(told.rows) == 2
+    assert says in told.left_out
+    assert "line 2" in told.left_out
+    with pytest.raises(CommandError, match=r"a\.jsonl.* a recording "):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "a.jsonl holds no messages; a recording is a transcript of Amplifier, a session file of Claude Code, or "),
+        ('{"messages": []}', "a.jsonl holds no messages; a recording is"),
+        ('{"role": "User"}', "no messages, but 1 not a message: unknown role 'User'.*did you mean 'user'.*line 1"),
+        ('[\n{"role": "user"},\n{"role"', "is not JSON in UTF-8: Expecting ':' delimiter: line 3 column 8 .*; a rec"),
+        (b"\xff\xfe", "a.jsonl is not JSON in UTF-8: .* can't decode byte 0xff in position 0"),
+        ("[" * 100_000, "a.jsonl is not JSON in UTF-8: "),
+        ("1" * 5_000, "a.jsonl is not JSON in UTF-8: "),
+    ],
+)
+def test_a_file_that_holds_no_session_is_refused(read, content: str | bytes, says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        read(content)
+
+
+def test_blank_lines_byte_order_mark_and_crlf_do_not_matter(read) -> None:
+    """A separator of Unicode within a text is no end of a line."""
+    rows = [user("hé"), assistant("line\u2028separator")]
+    first, second = (json.dumps(row, ensure_ascii=False) for row in rows)
+    assert read(f"\ufeff{first}\r\n\n  \t\n{second}\n").rows == rows
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_last_line_that_is_cut_anywhere_is_left_out_and_named(read, ascii_only: bool) -> None:
+    """Also within a character, an escape, a number or a word."""
+    row = {"role": "user", "content": [{"type": "text", "text": 'é "\\ \x01'}], "a": -1.5e30, "b": [True, False, None]}
+    last, before = json.dumps(row, ensure_ascii=ascii_only).encode(), f"{GOOD}\n{GOOD}\n".encode()
+
+    for end in range(1, len(last)):
+        told = read(before + last[:end])
+        assert (told.rows, told.left_out) == ([user("x")] * 2, "1 not JSON (first: line 3)")
+    whole = read(before + last)
+    assert (len(whole.rows), whole.left_out) == (3, "")
+
+
+def stored(*names: str) -> None:
+    """Sessions in Amplifier's folder, each in a project of its own; its first message is its id."""
+    for name in names:
+        folder = Path(os.environ["AMPLIFIER_HOME"]) / "projects" / f"of {name}" / "sessions" / name
+        folder.mkdir(parents=True)
+        (folder / "transcript.jsonl").write_text(json.dumps(user(name)))
+
+
+def test_an_id_or_its_beginning_names_a_stored_session() -> None:
+    """A whole id goes before a longer one that begins so."""
+    stored("abc", "abcdef", "b-1")
+    for given, name in (("abc", "abc"), ("abcd", "abcdef"), ("b", "b-1")):
+        told = open_recording(given)
+        assert (told.name, told.rows) == (name, [user(name)])
+
+
+def test_what_names_several_sessions_or_none_is_refused_with_a_remedy() -> None:
+    stored(*(f"ab{at}" for at in range(7)))
+    with pytest.raises(CommandError, match=r"ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more"):
+        open_recording("ab")
+    with pytest.raises(CommandError, match=r"there is no file nix, and no session in .* has this id"):
+        open_recording("nix")
