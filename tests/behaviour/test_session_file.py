@@ -208,9 +208,9 @@ class TestTheHostsCopy:
             assert untimed(await made.get_messages()) == found
             await made.add_message(user("next"))
         assert await kept(path) == [*found, user("next")]
-        found = [await kept(archive) for archive in archives(path)]
-        assert ours in found
-        assert is_cleared or len(found) == 1
+        archived = [await kept(archive) for archive in archives(path)]
+        assert ours in archived
+        assert is_cleared or len(archived) == 1
 
     async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path):
         """A long copy is compared in a thread; the row follows the repaired ones, on the disk too."""
