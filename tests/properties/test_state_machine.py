@@ -75,9 +75,9 @@ async def steps(many: int, until: Callable[[], bool] = lambda: False) -> None:
         await asyncio.sleep(0)
 
 
-def without_hooks(view: Rows) -> Rows:
-    """The view without rows of hooks: those right behind what is summarised go with a restart."""
-    return [row for row in view if marks_of(row).get("source") != "hook"]
+def lasting(view: Rows) -> Rows:
+    """The view without rows of hooks and of the moment: a record does not say whether they are shown or shortened."""
+    return [row for row in view if marks_of(row).get("source") != "hook" and not row.get("ephemeral")]
 
 
 class ManagerMachine(RuleBasedStateMachine):
@@ -354,7 +354,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
         before, after, is_equal = self.run(go_on())
         if is_equal and rows == self.rows:
-            assert without_hooks(after) == without_hooks(before)
+            assert lasting(after) == lasting(before)
         if not finishes:
             self.provider.answered.clear()  # an answer that has just come may be lost
         self.rows = rows
