@@ -51,7 +51,7 @@ class Announcer:
 
     def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
         self._outbox, self._to_user = outbox, to_user
-        self._is_open = self._is_over = False
+        self._is_open = self._is_over_budget = False
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
         """Announces that a compaction is being made, unless that is announced already; `rows` counts the history."""
@@ -62,7 +62,7 @@ class Announcer:
         self._outbox.put(PRE_COMPACT, {**data, "usage": round(used / budget, 4), "reason": reason})
 
     def withdraw(self, used: int, rows: int, waited: float) -> None:
-        """Closes the announcement of a compaction that is not made after all: it has saved nothing."""
+        """Closes the announcement of a compaction that is not made after all, with no tokens saved."""
         if self._is_open:
             self._close(used, used, rows, Change(waited=waited), is_undo=False)
 
@@ -117,10 +117,10 @@ class Announcer:
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
             self._outbox.notify(text, "warning")
 
-    def fits(self, view: Rendering, limits: RequestLimits, used: int) -> None:
-        """Warns of a request of `used` tokens that does not fit; then not again until one has fitted."""
-        is_over = used > limits.budget
-        if is_over and not self._is_over:
+    def warn_if_too_large(self, view: Rendering, limits: RequestLimits, used: int) -> None:
+        """Warns once if the request, of `used` tokens, does not fit; again only after a request that fitted."""
+        is_over_budget = used > limits.budget
+        if is_over_budget and not self._is_over_budget:
             largest = view.largest(limits.own.system_tokens)
             named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
             logger.warning(
@@ -131,7 +131,7 @@ class Announcer:
                 named,
             )
             self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": limits.budget, "largest": largest})
-        self._is_over = is_over
+        self._is_over_budget = is_over_budget
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -37,7 +37,8 @@ T = TypeVar("T")
 END_SECONDS = 5.0
 """Seconds that the end of a session takes at most."""
 _FOR_CALLS, _FOR_FINISH = 0.8, 0.9
-"""Shares of these seconds: for waiting until summaries are made, and for that with storing and reporting them."""
+"""Shares of these seconds: the first for waiting until summaries are made; the second for this wait together with
+storing and reporting them."""
 
 
 class Current:
@@ -76,10 +77,10 @@ class Current:
         )
         self._redact = build_redactor(config.redact)
         self.cutting = Cutting(services.prompts.segment.hash, services.prompts.merge.hash)
-        self._left = END_SECONDS
+        self._seconds_left = END_SECONDS
         """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
-        """The last request that has its final answer: the same one again gets the same view, without a compaction."""
+        """The identity of the last finished request. If the same request comes again, it gets the same view."""
         self.chat = self.fresh()
 
     def fresh(self) -> Conversation:
@@ -99,7 +100,7 @@ class Current:
         self.chat, self.answered = chat, None
 
     async def steer(self, chat: Conversation) -> None:
-        """Makes a conversation current that the user has changed; writes its record and sends the events."""
+        """Makes the conversation current that a user's pin or undo has made; writes its record and sends the events."""
         self.prefetch.stop()
         self.chat, self.answered = chat, None
         await self.records.write(chat)
@@ -108,12 +109,12 @@ class Current:
     def is_current(self, chat: Conversation) -> bool:
         """Returns True while log, view and pins are those of this conversation."""
         now = self.chat
-        # Requests may hide and show the stored system prompt in turn: that is no other view.
+        # One request may hide the stored system prompt and the next may show it. That does not count as a change.
         view = replace(chat.view, hides_system=now.view.hides_system)
         return now.log is chat.log and now.view == view and now.steered is chat.steered
 
     async def ready_chat(self, *, hides_system: bool) -> Conversation:
-        """Returns the current conversation. Once for each history it resumes from the record that matches.
+        """Returns the current conversation. Once for each history it resumes from the record that matches the history.
 
         Calls no provider.
 
@@ -133,7 +134,7 @@ class Current:
 
     async def _adopt(self, chat: Conversation) -> None:
         await self.host.counter.load()
-        found, steered, is_new = await self.records.resume(chat)
+        found, steered, must_write = await self.records.resume(chat)
         if self.chat is not chat:
             return
         self.chat = replace(chat, steered=steered, adopted=True)
@@ -144,7 +145,7 @@ class Current:
             self.chat = replace(self.chat, segments=segments).with_view(found.view)
             self.summaries.compacted(found.view.shown, chat.log)
             self.services.totals.from_cache += sum(not shown.summary.fallback for shown in found.view.shown)
-        if is_new:
+        if must_write:
             await self.records.write(self.chat, is_new=False)
 
     async def tokens(self) -> int:
@@ -160,7 +161,8 @@ class Current:
 
         Events of another provider say nothing about the view.
         """
-        is_good, name = not by_loop and response.get("status", "ok") == "ok", response.get("provider")
+        name = response.get("provider")
+        is_good = not by_loop and response.get("status", "ok") == "ok"
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
         if isinstance(name, str) and self.host.mounts.is_another(name):
@@ -171,28 +173,32 @@ class Current:
 
     async def finish(self) -> None:
         """Starts no more summaries; waits some seconds for those under way, and stores them."""
-        await self._ends(self._finished, _FOR_FINISH)
+        await self._within_end_time(self._finished, _FOR_FINISH)
 
     async def _finished(self) -> None:
         await self.prefetch.close()
-        await self.summaries.close(_FOR_CALLS * self._left)
+        await self.summaries.close(_FOR_CALLS * self._seconds_left)
         await self.services.outbox.flush()
 
     async def close(self, *others: Callable[[], Awaitable[None]]) -> None:
         """Ends all work, calls these others at the same time, and closes the store."""
         ending = (self.prefetch.close, self.summaries.close, self.services.outbox.close, self._release, *others)
-        await self._ends(lambda: asyncio.gather(*(end() for end in ending)))
+
+        async def end_all() -> None:
+            await asyncio.gather(*(end() for end in ending))
+
+        await self._within_end_time(end_all)
 
     async def _release(self) -> None:
         await self.records.close()
         await self.services.store.close()
 
-    async def _ends(self, work: Callable[[], Awaitable[Any]], share: float = 1.0) -> None:
-        """Runs `work` within the time left for the session's end, or a share of it; then gives it up."""
+    async def _within_end_time(self, work: Callable[[], Awaitable[None]], share: float = 1.0) -> None:
+        """Runs `work` for at most a share of the time left for the session's end; then abandons it."""
         began = asyncio.get_running_loop().time()
         with contextlib.suppress(TimeoutError):
-            await within(work, max(0.0, share * self._left - GRACE))
-        self._left -= asyncio.get_running_loop().time() - began
+            await within(work, max(0.0, share * self._seconds_left - GRACE))
+        self._seconds_left -= asyncio.get_running_loop().time() - began
 
     def plan_input(self, chat: Conversation, limits: RequestLimits) -> PlanInput:
         """Returns the input of a plan for this conversation."""

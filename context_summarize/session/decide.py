@@ -1,4 +1,4 @@
-"""The one decision about a request: go on, compact, or wait for the summaries that a compaction lacks. Pure."""
+"""The one decision about a request: go on, compact, wait for missing summaries, or fall back. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from context_summarize.session.conversation import Conversation
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_OF_IT = 0.75
-"""While a request could go on, a compaction of the ready texts must free this share of what all texts would free."""
+"""If the request could also go on, a compaction with only the ready summaries must free this share of a whole one."""
+_COLD_SHARE = 0.25
+"""A compaction when the provider's cache is empty must free this share of the view."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
+PlanFor = Callable[[CompactionRequest], Plan]
 Decision = tuple[Step, Plan | None]
 """The next step, and its plan; None where nothing was planned."""
 
@@ -30,12 +33,12 @@ class Situation:
 
     chat: Conversation
     limits: RequestLimits
-    """The limits of the request, less the rows that are shown beside the view."""
+    """The limits, after room is taken off for the retained reminders."""
     rendering: Rendering
     used: int
-    """The request as it would go out now."""
+    """The size of the request as it would be sent now."""
     due: int
-    """Tokens of the request from which on the next compaction is due."""
+    """The size of the request at which the next compaction is due."""
     may_prefetch: bool
     """True if the summaries of that compaction may be made before it is due."""
     is_near: bool
@@ -53,38 +56,39 @@ class Attempts:
     waited: float = 0.0
     """Seconds."""
     wait_is_over: bool = False
-    """True if the request has waited and texts are still missing."""
+    """See `Facts.wait_is_over`."""
     is_late: bool = False
     """True if the request goes on without texts that it has waited for."""
-    made: int = 0
-    """Compactions. A second one is made only if rows that came meanwhile do not fit."""
+    compactions: int = 0
+    """How many the request has made."""
     saved: int = 0
     """Tokens that the last compaction has saved, as the provider counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The facts of a decision, beside its plans. Tokens are those of the whole request, as the provider counts."""
+    """All that a decision depends on, apart from its plans. Tokens are of the whole request, as the provider counts."""
 
     used: int
     budget: int
     compact_from: float
-    """Tokens from which on a compaction is due; infinite if none is made automatically."""
+    """Tokens at which a compaction is due; infinite if none is made automatically."""
     defer_below: float = 0.0
     """Tokens. A smaller request may go on while the texts of its compaction are being made."""
     is_ahead: bool = False
-    """True if texts are made ahead of need, so that a part of a compaction may be ready."""
+    """True if texts are made ahead, so that some may be ready."""
     is_cold: bool = False
-    """True if the provider's cache holds nothing of the request any more: an early compaction costs nothing."""
+    """True if the provider's cache has lost the request, so that an early compaction costs nothing more."""
     is_manual: bool = False
     """True for a request of `compact()`."""
     focus: str | None = None
     is_answered: bool = False
-    """True if the request has made its compaction, or was answered before and nothing is new: hosts may ask thrice."""
+    """True if the request has made its compaction, or the same request was answered before: hosts may repeat one."""
     wait_is_over: bool = False
-    """True after the deadline, after the host's cancellation, or if a text was late before: more waiting is useless."""
+    """True if the request has waited and texts are still missing: after the deadline, after the host's cancellation,
+    or if a wait for one of these texts has timed out before. More waiting is useless."""
     may_compact_again: bool = True
-    """True if the throttle allows a compaction of a view that cannot fit."""
+    """True if a view that cannot fit may be compacted once more; see `Compactions.may_compact_again`."""
 
     @property
     def reason(self) -> Reason | None:
@@ -103,38 +107,40 @@ class Facts:
         return self.reason is None or self.is_answered
 
 
-def decide(facts: Facts, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
-    """Returns the next step of a request; `make` plans a compaction from the texts that are known now.
+def decide(facts: Facts, limits: Limits, plan_for: PlanFor) -> Decision:
+    """Returns the next step of a request; `plan_for` plans a compaction from the texts that are known now.
 
     A request goes on unchanged if no compaction is due, or none is worth making. If all texts of a compaction are
-    there, it is made. If some are missing:
+    known, it is made. If some are missing:
 
-    1. If texts are made ahead, a compaction of the ready ones is made, if it frees enough for what it leaves. Where
-       the request could go on instead, it must free three quarters of what the whole compaction would.
+    1. Texts that were made ahead may be ready. A compaction with only these is made if it frees enough, compared with
+       what stays. If the request could also go on, it must free three quarters of what the whole one would free.
     2. Below `defer_below` the request goes on. After a pause that has emptied the provider's cache it goes on too.
     3. Else it waits for the missing texts, until `wait_is_over`.
     4. Then it goes on if it fits. If it does not fit, fallbacks replace the missing texts.
 
-    The caller carries the step out and decides again. That ends: after "wait" each missing text has a size, from a
-    summary or from the fallback of a failed one, or `wait_is_over` is true. After "fall back" each text has a size.
+    The caller carries the step out and decides again. This loop ends: after "wait", `wait_is_over` is true, or each
+    missing text is known, as a summary, or as a fallback for one that failed. After "fall back" each text is known.
     """
     reason = facts.reason
     if reason is None or facts.goes_on:
         return "go on", None
     is_early = reason == "cold_cache"
-    plan = make(CompactionRequest(reason, facts.focus, known_only=is_early))
-    defers = is_early or facts.used < facts.defer_below
+    plan = plan_for(CompactionRequest(reason, facts.focus, known_only=is_early))
+    may_go_on = is_early or facts.used < facts.defer_below
     if plan.missing and facts.is_ahead and not is_early:
-        plan = _of_what_is_ready(plan, limits, make, defers=defers)
+        plan = _of_what_is_ready(plan, limits, plan_for, may_go_on=may_go_on)
     if not is_worthwhile(plan, limits, may_compact_again=facts.may_compact_again):
         return "go on", plan
     if not plan.missing:
         return "compact", plan
-    if defers:
+    if may_go_on:
         return "go on", plan
     if not facts.wait_is_over:
         return "wait", plan
-    return ("fall back" if facts.used > facts.budget else "go on"), plan
+    if facts.used <= facts.budget:
+        return "go on", plan
+    return "fall back", plan
 
 
 def decide_for(facts: Facts, given: PlanInput) -> Decision:
@@ -142,17 +148,17 @@ def decide_for(facts: Facts, given: PlanInput) -> Decision:
     return decide(facts, given.limits, partial(plan_of, given))
 
 
-def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
-    """Returns a plan for the ready texts if it frees enough; else the given plan, whose texts are still missing."""
-    ready = make(CompactionRequest(plan.reason, known_only=True))
-    enough = _MOST_OF_IT * plan.freed if defers else 0
+def _of_what_is_ready(plan: Plan, limits: Limits, plan_for: PlanFor, *, may_go_on: bool) -> Plan:
+    """Returns a plan with only the ready texts, if it frees enough; else the given plan, which lacks texts."""
+    ready = plan_for(CompactionRequest(plan.reason, known_only=True))
+    enough = _MOST_OF_IT * plan.freed if may_go_on else 0
     if ready.missing or ready.freed < enough or not _frees_enough(ready, limits):
         return plan
     return ready
 
 
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
-    """Returns True if a plan frees enough: the provider must read the rows that it leaves once more, without cache."""
+    """Returns True if a plan frees enough. It empties the provider's cache, so the rest costs the full price once."""
     least = GROWTH * limits.threshold * plan.tokens_after
     return plan.fits and plan.freed > least and plan.tokens_before >= limits.due_after(plan.tokens_after)
 
@@ -168,5 +174,7 @@ def is_worthwhile(plan: Plan, limits: Limits, *, may_compact_again: bool) -> boo
     if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
         return True
     if plan.reason == "cold_cache":
-        return 4 * plan.freed >= plan.tokens_before  # the provider's cache is empty
-    return may_compact_again if plan.reason == "must_fit" else _frees_enough(plan, limits)
+        return plan.freed >= _COLD_SHARE * plan.tokens_before
+    if plan.reason == "must_fit":
+        return may_compact_again
+    return _frees_enough(plan, limits)

@@ -22,7 +22,7 @@ from context_summarize.session.current import Current
 _AT_ONCE = 50
 """Rows that are checked before other tasks get a turn. No thread checks them, because the host may change its rows."""
 _MANY = 1_000
-"""Rows above which a thread does the import into an empty history."""
+"""An import of more rows into an empty history runs in a thread."""
 
 
 class Incoming:
@@ -38,7 +38,7 @@ class Incoming:
         self._replacing = asyncio.Lock()
         """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
-        """Counts the rows that were added one by one: those that come after a call of `set` or `clear` stay."""
+        """Counts the rows that were added one by one. So `set` and `clear` know which rows came after their call."""
 
     async def ready(self) -> None:
         """Waits until the history's file has been read, if there is one."""
@@ -51,7 +51,8 @@ class Incoming:
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
         """
-        raw, file, counter = normalise(message), self.file, self._current.host.counter
+        raw = normalise(message)
+        file, counter = self.file, self._current.host.counter
         set_times([raw], time_text(self._now()))
         self._added += 1
         # The row is appended before the first await, so that rows keep the order of the calls.
@@ -81,40 +82,43 @@ class Incoming:
         await self.ready()
         async with self._replacing:
             log = self._current.chat.log
-            known = self._rows_before(added)
-            ours, rows = [row.raw for row in log.rows[:known]], await checked_rows(messages)
+            before = self._rows_before(added)
+            ours = [row.raw for row in log.rows[:before]]
+            rows = await checked_rows(messages)
             if self.file is not None:
                 rows = await self.file.accepted(ours, rows)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
             same = equal_prefix(ours, rows)
-            has_changed, is_long_import = same < known, known == 0 and len(rows) > _MANY
-            # Rows that came since the call stay behind the host's new ones.
-            is_overtaken = len(rows) > known and len(log) > known
+            has_changed = same < before
+            is_long_import = before == 0 and len(rows) > _MANY
+            # Rows that came since the call are put after the host's new ones.
+            is_overtaken = len(rows) > before and len(log) > before
             if has_changed or is_overtaken or is_long_import:
-                await self._replace(log, rows, same, known)
+                await self._replace(log, rows, same, before)
             elif self._current.chat.log is log:
                 self._take(rows[same:])
                 if self.file is not None:
                     await self.file.append(rows[same:])
 
-    async def _replace(self, log: Log, rows: list[JsonRow], same: int, known: int) -> None:
-        """Replaces the history by these rows and those that came since the host's call."""
+    async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
+        """Replaces the history by `rows`, whose first `same` are unchanged, and the log's rows from `before` on."""
         kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
-        steered, fresh = None, self._current.fresh()
-        while self._current.chat.log is log and self._current.chat.steered is not steered:  # a user may pin meanwhile
+        while True:
             steered = self._current.chat.steered
             fresh = replace(self._current.fresh(), steered=steered)
             fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], named(steered.pins, log))
-        if self._current.chat.log is not log:
-            return
-        added = [row.raw for row in log.rows[known:]]
+            if self._current.chat.log is not log:
+                return
+            if self._current.chat.steered is steered:  # else the user has pinned meanwhile
+                break
+        added = [row.raw for row in log.rows[before:]]
         self._current.begin(fresh)
         self._take(added)
         if self.file is not None:
             await self.file.replace([*rows, *added])
 
     def _rows_before(self, added: int) -> int:
-        """Returns how many rows the history had when `added` rows had been added; later ones stay at its end."""
+        """Returns how many rows the history had when the counter `_added` was at `added`."""
         return len(self._current.chat.log) - (self._added - added)
 
     async def clear(self) -> None:
@@ -130,7 +134,8 @@ class Incoming:
             self._take(later)
             if self.file is not None:
                 await self.file.replace(later)  # first: the host may cancel while the record is written
-            await self._current.records.write(self._current.chat)  # no pins, nothing undone
+            # The session's record now holds no pins and nothing undone.
+            await self._current.records.write(self._current.chat)
 
 
 async def checked_rows(messages: Any) -> list[JsonRow]:
@@ -142,12 +147,12 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, got {type(messages).__name__}")
     rows: list[JsonRow] = []
-    for at, message in enumerate(messages, 1):
+    for at, message in enumerate(messages):
         try:
             rows.append(normalise(message))
         except MessageError as error:
-            raise MessageError(f"message {at - 1}: {error}") from None
-        if at % _AT_ONCE == 0:
+            raise MessageError(f"message {at}: {error}") from None
+        if len(rows) % _AT_ONCE == 0:
             await asyncio.sleep(0)
     return rows
 

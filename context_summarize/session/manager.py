@@ -271,7 +271,7 @@ class SummarizingContextManager:
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
-        return self._requests.compacting > 0
+        return self._requests.compacting_requests > 0
 
     async def stop_waiting(self) -> None:
         """Answers a request that waits for summaries now, because the host has cancelled. The work goes on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
@@ -17,11 +17,26 @@ from context_summarize.session.decide import Attempts, Facts, Situation, decide_
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
 
 _PREFETCH = 2 / 3
-"""The summaries of the next compaction are made from this share of its size on."""
-_YOUNG, _PREFETCH_YOUNG = 40, 0.9
-"""Rows up to which a session may well stay short, as those of sub-agents do; and the same share for such a session."""
+"""Prefetch begins when the request holds this share of the tokens at which the next compaction is due."""
+_YOUNG = 40
+"""A session with fewer rows and no compaction may stay short, as those of sub-agents do."""
+_PREFETCH_YOUNG = 0.9
+"""The same share for such a session."""
 _COLD_AFTER = 3_600
 """Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """The last served request: the clock's time, its log, and how many rows the log had."""
+
+    at: float = math.inf
+    log: Log | None = None
+    rows: int = 0
+
+    def is_of(self, log: Log) -> bool:
+        """Returns True if no row has come since."""
+        return self.log is log and self.rows == len(log)
 
 
 class Requests:
@@ -32,26 +47,24 @@ class Requests:
         self._services, self._config, self._host = current.services, current.services.config, current.host
         self._summaries = current.summaries
         self.compactions = Compactions(current)
-        self._last: tuple[float, Log | None, int] = (math.inf, None, 0)
-        """The clock's time of the last request, its log, and how many rows the log had."""
-        self.compacting = 0
-        """Counts the requests that have a compaction due."""
+        self._last = _Served()
+        self.compacting_requests = 0
+        """Counts the running requests whose compaction is due."""
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
         attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
-        if wanted.hard_fit and self._last[1:] == (self._current.chat.log, len(self._current.chat.log)):
-            # The provider refused the request that was served last: it gets a smaller one, whatever we count.
+        if wanted.hard_fit and self._last.is_of(self._current.chat.log):
+            # The provider has refused the request that was served last. It gets a smaller one, whatever we count.
             seen = await self.observe(wanted, given)
             wanted = replace(wanted, token_budget=max(1, min(seen.limits.budget, seen.used - 1)))
             attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
         seen = await self._act(wanted, given, attempts)
         if not self._is_answered(seen):
-            self._current.answered = self._request(seen, self._summaries.version if attempts.is_late else None)
-        served = (seen.chat.log, len(seen.chat.log))
-        if self._last[1:] != served:
+            self._current.answered = self._identity(seen, self._summaries.version if attempts.is_late else None)
+        if not self._last.is_of(seen.chat.log):
             self._services.totals.requests += 1
-        self._last = (self._services.clock(), *served)
+        self._last = _Served(self._services.clock(), seen.chat.log, len(seen.chat.log))
         rows = self._served(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before prefetch starts tasks that flush it too
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
@@ -61,16 +74,17 @@ class Requests:
         return rows
 
     def _served(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
-        """Returns copies of the view's rows, with the held reminders and the prompt's status row."""
+        """Returns copies of the view's rows, with the retained reminders and the reminder blocks of the prompt."""
         size, retention = view.tokens, self._current.retention
-        self._current.announcer.fits(view, limits, limits.used(size))
+        self._current.announcer.warn_if_too_large(view, limits, limits.used(size))
         rows = view.rows(limits.system_prompt)
-        apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
+        apart = limits.own.system_tokens
+        may_chain = any(map(continues, reversed(rows)))
         sent = size + apart + retention.tokens
         self._host.meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
-            rows.insert(len(rows) - len(view.open), limits.status)
-        if retention.tokens:
+            rows.insert(len(rows) - len(view.open), limits.status)  # at the end, before open calls
+        if retention.tokens:  # after the summarised part
             at = len(view.head) + bool(limits.system_prompt)
             rows[at:at] = map(copy_json, retention.held)
         return rows
@@ -86,7 +100,7 @@ class Requests:
         return attempts.saved
 
     async def observe(self, wanted: RequestOptions, given: RequestLimits) -> Situation:
-        """Returns the current conversation. Its segments are cut if a compaction may be due."""
+        """Returns the situation of a request. If a compaction may be due, its segments are cut first."""
         retention = self._current.retention
         while True:
             chat = await self._current.ready_chat(hides_system=given.system_prompt is not None)
@@ -96,8 +110,8 @@ class Requests:
             rendering = chat.rendering()
             rows, used = len(chat.log), limits.used(rendering.tokens)
             own, left = limits.own, chat.left_by_last(rendering)
-            due_size = own.full_after(left) if chat.is_fresh else own.due_after(left)
-            due = limits.used(due_size)
+            due_own = own.full_after(left) if chat.is_fresh else own.due_after(left)
+            due = limits.used(due_own)
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
@@ -108,50 +122,55 @@ class Requests:
                     chat.segments.take_in()
                 long = to_shorten(chat.log, chat.view, own)
                 await in_thread(4 * sum(entry.tokens for entry in long), shorten_ahead, chat.log, long, own)
-            if not is_near or (self._current.chat is chat and len(chat.log) == rows):
+            is_unchanged = self._current.chat is chat and len(chat.log) == rows
+            if is_unchanged or not is_near:
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
                 return Situation(chat, limits, rendering, used, due, may_prefetch, is_near)
 
     def facts(self, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> Facts:
         """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
-        at, history, rows = self._last
-        # Summaries can be made ahead for rows that came since the last request, but not for a resumed history.
-        has_grown = history is chat.log and len(history) > rows
+        last = self._last
+        # Summaries were made ahead only if the log has grown since its last request. After a resume there was none.
+        has_grown = last.log is chat.log and len(chat.log) > last.rows
         has_provider = self._host.mounts.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
-        # A second one is made only for rows that came during the first.
+        # A request compacts once; twice only if rows that came meanwhile do not fit.
         most_compactions = 2 if seen.used > limits.budget and not is_manual else 1
+        seconds = self._services.clock() - last.at
         return Facts(
             used=seen.used,
             budget=limits.budget,
             compact_from=seen.due if self._config.auto_compact else math.inf,
             defer_below=limits.used(limits.own.defer_below(chat.left_by_last(seen.rendering))) if is_busy else 0.0,
             is_ahead=is_ahead,
-            is_cold=seen.may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
+            is_cold=seen.may_prefetch and seconds > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=is_manual,
             focus=wanted.focus,
-            is_answered=attempts.made >= most_compactions or (not is_manual and self._is_answered(seen)),
+            is_answered=attempts.compactions >= most_compactions or (not is_manual and self._is_answered(seen)),
             wait_is_over=attempts.wait_is_over,
             may_compact_again=self.compactions.may_compact_again(),
         )
 
-    def _request(self, seen: Situation, late_at: int | None = None) -> tuple[object, ...]:
-        """Returns the values by which two requests differ. Corrections of the measuring make no difference.
+    def _identity(self, seen: Situation, late_at: int | None = None) -> tuple[object, ...]:
+        """Returns the identity of a request: the values by which two requests differ.
+
+        The limits in our own tokens are left out, because each measurement changes them a little.
 
         Args:
-            late_at: the registry's version, if summaries were late: once they arrive, the request is another one.
+            late_at: the registry's version, if the request went on without late summaries. When one arrives the
+                version changes, so the same request counts as new.
         """
         chat, limits = seen.chat, seen.limits
         return (chat.log, len(chat.log), chat.view, limits.budget, limits.system_prompt, late_at)
 
     def _is_answered(self, seen: Situation) -> bool:
         """Returns True if the same request was answered before: hosts may ask three times."""
-        if self._current.answered == self._request(seen):
+        if self._current.answered == self._identity(seen):
             return True
-        # It went on without late summaries, and none has come since.
-        return self._current.answered == self._request(seen, self._summaries.version)
+        # It may have gone on without late summaries. Then it is the same request until one arrives.
+        return self._current.answered == self._identity(seen, self._summaries.version)
 
     async def _act(self, wanted: RequestOptions, given: RequestLimits, attempts: Attempts) -> Situation:
         """Decides and acts until the request goes on; returns the last look."""
@@ -162,38 +181,40 @@ class Requests:
                 if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
                     return seen
                 if not is_due and facts.reason != "cold_cache":
-                    if not self.compacting:
+                    if not self.compacting_requests:
                         self._summaries.begin()
                     is_due = True
-                    self.compacting += 1
+                    self.compacting_requests += 1
                 chat = seen.chat
                 if begun is not chat.segments:
                     begun, first_rows = chat.segments, len(chat.log)
-                # Rows that come during a wait stay verbatim: otherwise the texts to wait for would become more.
+                # Rows that come during a wait stay verbatim. Otherwise the plan would need more and more texts.
                 limits = seen.limits.keeping(len(chat.log) - first_rows)
                 step, plan = decide_for(facts, self._current.plan_input(chat, limits))
-                if plan is None or step == "go on":
-                    attempts.is_late = plan is not None and attempts.wait_is_over and bool(plan.missing)
-                    if plan is not None and (wanted.is_manual or not attempts.is_late):
+                if plan is None:
+                    return seen
+                if step == "go on":
+                    attempts.is_late = attempts.wait_is_over and bool(plan.missing)
+                    if wanted.is_manual or not attempts.is_late:
                         self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
                     return seen
                 if step != "compact":
                     await self.compactions.fetch(plan, seen, attempts, falls_back=step == "fall back")
                 elif (after := await self.compactions.make(plan, seen, attempts)) is not None:
                     begun = None
-                    await self._go_on(after, seen, wanted, attempts)
-        finally:  # the wait is counted, however the request ends
+                    await self._record(after, seen, wanted, attempts)
+        finally:  # however the request ends
             if is_due:
-                self.compacting -= 1
+                self.compacting_requests -= 1
             if attempts.waited:
                 self._services.totals.waited(attempts.waited)
 
-    async def _go_on(self, chat: Conversation, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> None:
-        """Writes the record of a compaction. The request is answered with it, unless another one may follow."""
-        # Reminders that it has summarised are shown whole again, and take room.
+    async def _record(self, chat: Conversation, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> None:
+        """Writes the record of a compaction. The request then counts as answered, unless another one may follow."""
+        # Reminders that it has summarised are shown whole beside the view. With them the request may not fit.
         if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None
         else:
-            attempts.made += 1
-            self._current.answered = self._request(replace(seen, chat=chat))
+            attempts.compactions += 1
+            self._current.answered = self._identity(replace(seen, chat=chat))
         await self._current.records.write(chat)
