@@ -22,7 +22,8 @@ FRAME_TOKENS = 70
 _FREE = 0.9
 """Merging goes on until a tenth of the summaries' share is free."""
 _AIMS = (0.9, 0.6, 0.3, 0.0)
-"""Shares of the room to aim at, one after the other, when any row may be shortened: the next row should fit too."""
+"""Shares of the room to aim at when any row may be shortened. A share below 1 leaves room for the next row. If rows
+cannot be cut so far that the view fits, the next share is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class PlanInput:
 
 
 class Draft:
-    """Begins with the current view and the newest user message; its steps turn this into the next view.
+    """Begins with the current view, in which the newest user message is marked anew; its steps make the next view.
 
     Args:
         known_only: True to summarise and merge only as far as texts are known.
@@ -51,26 +52,26 @@ class Draft:
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given = given
         self._known_only = known_only
-        log, standing = given.log, given.view
+        log, current = given.log, given.view
         self._opening = 0 if log.opens_with_user() else measure(opening_row(), log.count)
-        self._verbatim = log.from_row(standing.frontier_row)
-        self._sizes, self._shortened = self._group_sizes(standing), standing.shortened
-        """Tokens of each group of `_verbatim`, if the rows of `_shortened` are shortened."""
-        self.now = self._size(standing)
+        self._from_frontier = log.from_row(current.frontier_row)
+        self._sizes, self._shortened = self._group_sizes(current), current.shortened
+        """The size of each group of `_from_frontier`, and the shortened rows for which these sizes hold."""
+        self.size_before = self._size(current)
         """Tokens of the current view."""
         self._pinned_rows = {
             row for group in map(log.rendered_group, given.pins) for row in range(group.start, group.end)
         }
         self.view = replace(
-            standing,
+            current,
             shown=(),
             is_bare=False,
-            shortened={row: keep for row, keep in standing.shortened.items() if row not in self._pinned_rows},
+            shortened={row: keep for row, keep in current.shortened.items() if row not in self._pinned_rows},
             newest_user=log.users[-1] if log.users else None,
             pinned=given.pins,
             rows_at_compaction=len(log),
             notes=None,
-            compactions=standing.compactions + 1,
+            compactions=current.compactions + 1,
         )
         self._shorten_first_user()
         self.level = 1
@@ -94,7 +95,7 @@ class Draft:
     def _notes_room(self, size: int) -> int:
         if not (self.has_notes and self.view.frontier):
             return 0
-        return max(0, min(self._given.limits.notes_room, (self.now - size) // 2))
+        return max(0, min(self._given.limits.notes_room, (self.size_before - size) // 2))
 
     def _size(self, view: View) -> int:
         """Returns the tokens of a view. A plan's view has no row of notes yet."""
@@ -107,7 +108,7 @@ class Draft:
         return sum(self._sizes[summarised:]) + beside + self._summaries_size(view) + own
 
     def _group_sizes(self, view: View) -> list[int]:
-        return [self._group_size(group, view) for group in self._verbatim]
+        return [self._group_size(group, view) for group in self._from_frontier]
 
     def _group_size(self, group: Group, view: View) -> int:
         return sum(entry.tokens for entry in shown(self._given.log, group, view))
@@ -115,7 +116,7 @@ class Draft:
     def _summaries_size(self, view: View) -> int:
         if view.is_bare:
             return measure(no_summary(self._given.log, view.frontier), self._given.log.count)
-        if view.shown:  # by their rows: a fallback counts as not known, because it is to be made anew
+        if view.shown:  # the current view: `size_of` may not know its fallbacks any more
             return sum(item.tokens for item in view.shown)
         return self._size_of(view.nodes)
 
@@ -139,7 +140,7 @@ class Draft:
             is_out_of_reach = leaf.end_group > limit or not self._may_show(leaf)
             if is_out_of_reach or self.size() <= goal:
                 break
-            self._go_on_with(self._merged((*self.view.nodes, leaf)), leaf.end_group)
+            self._move_frontier(self._merged((*self.view.nodes, leaf)), leaf.end_group)
         if self.view.frontier == frontier:
             self.merge()
 
@@ -148,7 +149,7 @@ class Draft:
         limit, segments = self._given.log.summarisable(keep_recent), self._given.segments
         node = segments.remainder(self.view.frontier, limit, focus) if segments else None
         if node is not None:
-            self._go_on_with((*self.view.nodes, node), limit)
+            self._move_frontier((*self.view.nodes, node), limit)
             self.level = max(self.level, 2)
 
     def merge(self) -> None:
@@ -161,9 +162,9 @@ class Draft:
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
         if segments is None or self._size_of(nodes) <= room:
             return nodes
-        while self._size_of(nodes) > _FREE * room and (run := next_run(nodes, limits.fan_in)):
-            made = segments.merge(run)
-            if not self._may_show(made):
+        while self._size_of(nodes) > _FREE * room:
+            run = next_run(nodes, limits.fan_in)
+            if not run or not self._may_show(made := segments.merge(run)):
                 break
             before = [node for node in nodes if node.end_group <= made.first_group]
             nodes = (*before, made, *(node for node in nodes if node.first_group >= made.end_group))
@@ -172,29 +173,30 @@ class Draft:
     def _may_show(self, node: Node) -> bool:
         return not self._known_only or self._given.size_of(node) is not None
 
-    def _go_on_with(self, nodes: tuple[Node, ...], frontier: int) -> None:
+    def _move_frontier(self, nodes: tuple[Node, ...], frontier: int) -> None:
         log, row = self._given.log, self.view.frontier_row
         if frontier > self.view.frontier:
             row = max(row, log.row_after(frontier, len(log) - self._given.limits.keep_recent))
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 
-    def shorten_results(self, spare_rows: int, longest: int | None, goal: int | None = None) -> None:
-        """Shortens tool results above `longest` tokens, except those among the newest `spare_rows` rows.
+    def shorten_results(self, untouched_rows: int, longest: int | None, goal: int | None = None) -> None:
+        """Shortens tool results above `longest` tokens, except those among the newest `untouched_rows` rows.
 
         Args:
-            goal: tokens; if given, only the longest results are cut, as far as the view needs to get down to it.
+            goal: tokens; if given, only the longest results are cut, and only until the view has this size.
         """
         log, limits, sizes = self._given.log, self._given.limits, dict[int, int]()
         if longest is None or limits.shorten_above is None:
             return
-        for entry in results(log, self.view.frontier_row, len(log) - spare_rows):
+        for entry in results(log, self.view.frontier_row, len(log) - untouched_rows):
             size = short(log, entry, self.view).tokens
             if entry.origin is not None and entry.origin not in self._pinned_rows and size > longest:
                 sizes[entry.origin] = size
         length = short_length(limits.shorten_above)
         if goal is not None:
-            length = max(length, _water_level(sizes.values(), goal - self.size() + sum(sizes.values())))
+            fixed = self.size() - sum(sizes.values())
+            length = max(length, _water_level(sizes.values(), goal - fixed))
         self._shorten({row: length for row, size in sizes.items() if size > length})
 
     def shorten_longest(self) -> None:
@@ -229,8 +231,8 @@ class Draft:
         if not view.frontier or not log.users or log.users[0] in view.pinned:
             return
         row, tenth = log.row_of(log.users[0]), max(HARD_FLOOR, self._given.limits.base // 10)
-        is_pinned = row < view.frontier_row and log.count_row(row) > tenth
-        if is_pinned and view.shortened.get(row, tenth + 1) > tenth:
+        shown_tokens = view.shortened.get(row, log.count_row(row))
+        if row < view.frontier_row and shown_tokens > tenth:
             self._shorten({row: tenth})
 
 

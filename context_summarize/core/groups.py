@@ -50,7 +50,7 @@ class Grouper:
         if row.rendered and row.result_ids:
             self._open.append((index, row))
             for call_id in row.result_ids:
-                if calls := self._calls.get(call_id):  # a result belongs to the nearest earlier one with its id
+                if calls := self._calls.get(call_id):  # a result belongs to the nearest earlier call with its id
                     self._answers.append((index, calls.pop()))
                     if not calls:
                         del self._calls[call_id]
@@ -102,10 +102,10 @@ def _single(index: int, row: Row) -> Group:
     return Group(index, index + 1, row.rendered, row.user)
 
 
-LARGE_SEGMENTS = 10
+LONGEST_ROW_SEGMENTS = 10
 """A row longer than so many segments is cut to that length."""
 _MARGIN = 64_000
-"""Characters that are searched for secrets beyond a cut's ends, so that a secret at the cut is searched whole."""
+"""So many characters beyond each cut are searched for secrets too. Otherwise only half of a secret would be seen."""
 
 
 def render_group(
@@ -122,9 +122,9 @@ def render_group(
     `rows` is the whole history, and `first_user` its first user message. A tool result longer than half a segment is
     cut to head and tail, and so is a row longer than ten segments; with `segment_tokens=None` nothing is cut.
     """
-    searched = inf if segment_tokens is None else segment_tokens
+    length = inf if segment_tokens is None else segment_tokens
     answered = answered_calls(group)
-    places = {id(call): at for at, call in enumerate(rows[group.start].calls)}
+    numbers = {id(call): at for at, call in enumerate(rows[group.start].calls)}  # by identity: two calls may be equal
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
         row = rows[index]
@@ -132,29 +132,29 @@ def render_group(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        found: list[str] = []
-        search = partial(_redacted, redact, found) if redact and row.clean_to < searched else None
+        redacted: list[str] = []
+        search = partial(_redacted, redact, redacted) if redact and row.clean_to < length else None
         text = _text(parts, segment_tokens, search)
         own = _own_text(row, first_user, text, search) if row.role == "user" else None
-        if search is not None and not found:
-            row.clean_to = searched
+        if search is not None and not redacted:
+            row.clean_to = length
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        answers = [places.get(id(call)) for call in answered.get(index, ())]
-        of = answers[0] if len(answers) == 1 else None
-        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), of))
+        answers = [numbers.get(id(call)) for call in answered.get(index, ())]
+        answered_call = answers[0] if len(answers) == 1 else None
+        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), answered_call))
     return out
 
 
-def _redacted(redact: Redact, found: list[str], text: str) -> str:
-    """Returns the text without secrets; if it has some, adds the result to `found`."""
+def _redacted(redact: Redact, redacted: list[str], text: str) -> str:
+    """Returns the text without secrets; if it has some, adds the result to `redacted`."""
     clean = redact(text)
     if clean != text:
-        found.append(clean)
+        redacted.append(clean)
     return clean
 
 
 def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
-    """Returns `RenderedRow.own`; for a row that was cut, its whole remaining text."""
+    """Returns `RenderedRow.own`. If the content is one text, that is the row's text, as it was cut."""
     if not is_of_user(row.raw, first_user):
         return ""
     said = own_texts(row)
@@ -198,21 +198,24 @@ def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact:
     """Returns the text of a row from its parts, which are (is a tool result, text)."""
     if segment_tokens is None:
         return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
-    longest = segment_tokens * 4 * LARGE_SEGMENTS
+    longest = segment_tokens * 4 * LONGEST_ROW_SEGMENTS
     texts = [_cut(part, segment_tokens * 2 if result else longest, redact) for result, part in parts]
     text = _joined("\n", texts, redact)
     return escape_marks(cut_middle(text, longest) if len(texts) > 1 else text)
 
 
 def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
-    """Returns the text without secrets, then cut in its middle. After a cut, half a secret would not be recognised."""
+    """Returns the text without secrets, then cut in its middle. After a cut, half a secret would not be recognised.
+
+    Of a very long text only the ends are searched. If redaction makes them too short for the cut, the whole text is.
+    """
     if redact is None:
         return cut_middle(text, limit_bytes)
     least = limit_bytes * 2 // 3 + _MARGIN
     size = least + _MARGIN
     if len(text) > 2 * size:
         ends = redact(text[:size]), redact(text[-size:])
-        if min(map(len, ends)) >= least:  # a mark may be much shorter than the secret that it replaces
+        if min(map(len, ends)) >= least:
             return cut_middle("".join(ends), limit_bytes, len(text))
     return cut_middle(redact(text), limit_bytes)
 

@@ -6,7 +6,6 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
@@ -25,8 +24,8 @@ _HASH_BYTES = 32
 class Log:
     """The rows as they came, their groups, sizes and hashes.
 
-    Groups have two numbers: their position among all closed groups, and, for a "rendered group", that among the groups
-    which the summariser reads. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
+    A group has a position among all closed groups. A rendered group, one that the summariser reads, also has an ordinal
+    among the rendered groups. Segments, nodes and frontiers use the ordinal, because hosts do not save the other groups.
 
     Sizes, entries and hashes are computed at the first call and kept. A thread may compute them ahead; if another
     thread computes the same one meanwhile, it gets the same value.
@@ -58,24 +57,25 @@ class Log:
         """Rendered rows before each rendered group."""
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
-        self.pins: array[int] = array("q")
-        """Position in `groups` of each group that stays verbatim although it is summarised; of equal system rows only
-        the first."""
+        self.always_verbatim: array[int] = array("q")
+        """Positions in `groups` of the groups that views show verbatim even before the frontier. Of equal system rows
+        only the first is one."""
         self.shortened: dict[tuple[int, int], Entry] = {}
         """Shortened rows of views, by row and kept tokens."""
         self.node_rows: dict[Place, ShownNode] = {}
-        """Rows of nodes by their places: segments of equal text share a key, but not a row."""
+        """The shown row of each node, by the node's place. Segments of equal text share a key, but not their message
+        numbers."""
         self._entries: dict[int, tuple[Entry, ...]] = {}
         """The entries of closed groups, by the row at which the group starts."""
         self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
         """The last open group, and its entries. Each new row makes another open group."""
         self._system_texts: set[str] = set()
-        self.closed_rows = 0
+        self.closed_rendered_rows = 0
         """How many rendered rows the closed groups have."""
         self._grouper = Grouper()
         self._hashes = bytearray()
-        """The hashes of the rendered groups, one after the other. Records are named by them, because hosts save these
-        rows."""
+        """The hashes of the rendered groups, one after the other. A record's name is made only from these, because
+        hosts may save no other rows."""
         self._hashed = 0
         """How many of these hashes are computed; the others are zeros."""
 
@@ -107,13 +107,13 @@ class Log:
 
     def _close(self, group: Group) -> None:
         position = len(self.groups)
-        repeated = [self._is_repeated(row) for row in self.rows[group.start : group.end] if row.pinned]
-        self.groups.append(group)  # before its numbers, because a thread may be reading them
-        if not all(repeated):
-            self.pins.append(position)
+        new = [row for row in self.rows[group.start : group.end] if row.pinned and not self._is_repeated(row)]
+        self.groups.append(group)  # first: a thread that finds its position in `rendered` must find the group too
+        if new:
+            self.always_verbatim.append(position)
         if group.rendered:
-            self.rendered_rows.append(self.closed_rows)
-            self.closed_rows += sum(self.rows[i].rendered for i in range(group.start, group.end))
+            self.rendered_rows.append(self.closed_rendered_rows)
+            self.closed_rendered_rows += sum(self.rows[i].rendered for i in range(group.start, group.end))
             self._hashes += bytes(_HASH_BYTES)
             self.rendered.append(position)
             if group.user:
@@ -142,7 +142,7 @@ class Log:
         return [*self.groups[self.group_position(row) :], *self.open_groups]
 
     def row_of(self, ordinal: int) -> int:
-        """Returns the row at which this rendered group starts; after the last, the open one's, or the end."""
+        """Returns the first row of this rendered group; after the last one, that of the open group, or the end."""
         if ordinal < len(self.rendered):
             return self.rendered_group(ordinal).start
         return self.open_groups[0].start if self.open_groups else len(self.rows)
@@ -150,8 +150,7 @@ class Log:
     def row_after(self, ordinal: int, keep_from: int) -> int:
         """Returns the row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
 
-        Rows right after the summarised ones that are not rendered are left out too, unless they are at `keep_from` or
-        later.
+        Unrendered rows right after these groups are left out of the view too, unless they are at `keep_from` or later.
         """
         if ordinal == 0:
             return 0
@@ -159,19 +158,19 @@ class Log:
 
     def summarisable(self, keep_recent: int) -> int:
         """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
-        closed = len(self.rendered) if self.open_groups else len(self.rendered) - 1
+        but_newest = len(self.rendered) if self.open_groups else len(self.rendered) - 1
         bound = len(self.rows) - keep_recent
         before_bound = bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)
-        return max(0, min(closed, before_bound))
+        return max(0, min(but_newest, before_bound))
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""
-        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self.closed_rows
+        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self.closed_rendered_rows
         return self.rendered_rows[first_group] + 1, last
 
     def group_of_message(self, number: int) -> int | None:
         """Returns the rendered group that contains this message; None outside of closed groups."""
-        if not 1 <= number <= self.closed_rows:
+        if not 1 <= number <= self.closed_rendered_rows:
             return None
         return bisect_right(self.rendered_rows, number - 1) - 1
 
@@ -180,16 +179,18 @@ class Log:
         return self._numbers[row] if self.rows[row].rendered else None
 
     def characters_from(self, row: int, *, uncounted: bool = False) -> int:
-        """Returns about how many characters the rows from this one on have. It stops counting above `LONG`.
+        """Returns about how many characters the rows from this one on have. Counting ends above `LONG`.
 
         Args:
             uncounted: True to count only rows whose tokens are not known.
         """
-        raws = (self.rows[at].raw for at in range(row, len(self.rows)) if not uncounted or self.tokens[at] < 0)
         total = 0
-        for total in accumulate(rough_size([raw.get("content"), raw.get("tool_calls")]) for raw in raws):
-            if total > LONG:
-                break
+        for at in range(row, len(self.rows)):
+            if not uncounted or self.tokens[at] < 0:
+                raw = self.rows[at].raw
+                total += rough_size([raw.get("content"), raw.get("tool_calls")])
+                if total > LONG:
+                    break
         return total
 
     def count_row(self, index: int) -> int:

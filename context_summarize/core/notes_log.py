@@ -28,9 +28,9 @@ from context_summarize.transcript.rendered import RenderedRow, counted
 logger = logging.getLogger(__name__)
 
 _MOST_RESULTS = 1_000_000
-"""Characters of the newest rows whose results are read at one compaction, some 250,000 tokens."""
+"""So far back, in characters, tool results are read at one compaction. Of older rows only the rest is read."""
 _LONG_ROW = 125_000
-"""Tokens of a segment. Rows are cut as in a segment of this length: only the ends of long ones are read."""
+"""Rows are cut as for a segment of so many tokens. So only the two ends of a very long row are read."""
 _MOST_LOST = 500
 """Values that are remembered after the summary that contained them has gone."""
 _FRAME_TOKENS = 50
@@ -49,7 +49,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The notes of a view, and the values that the view takes from them."""
+    """The notes of a view, and all else that `View` keeps from their writing."""
 
     text: str
     """The lines; "" if there is nothing to quote."""
@@ -85,29 +85,31 @@ class NotesLog:
     def __init__(self, log: Log, readings: Readings, heading: str) -> None:
         self._log, self._readings, self._heading = log, readings, heading
         self._lock = threading.Lock()
-        """The thread of a cancelled request goes on, beside that of the next one."""
+        """Held while rows are read: the thread of a cancelled request may still run beside that of the next one."""
         self._next_group = 0
         self._has_failed = False
 
-    def write(self, view: View, earlier: Sequence[tuple[Node, Summary]], room: int, jobs: Sequence[str]) -> Written:
+    def write(
+        self, view: View, earlier: Sequence[tuple[Node, Summary]], room: int, operations: Sequence[str]
+    ) -> Written:
         """Writes the notes of a view, in at most `room` tokens.
 
         Args:
             view: has its summaries, and the places and lost values of the view before it.
             earlier: summaries that this view merges or drops.
-            jobs: the host's running jobs.
+            operations: lines for the host's running jobs.
         """
         readings = self._read(view.frontier)
         shown = [(item.node, item.summary) for item in view.shown]
         rules = [self._rules(node, one, readings) for node, one in (*shown, *earlier)]
-        places = {place for lines in rules for line in lines for place, _ in line.sentences}.union(view.places)
+        places = {*view.places, *(place for lines in rules for line in lines for place, _ in line.sentences)}
         texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
-        held = self._held(view, texts)
+        given = self._rest_of_view(view, texts)
         before = values_in("\n".join(one.text for _, one in earlier))
         earlier_values = dict.fromkeys([*view.lost_values, *map(spelled, before)])
-        lost = [value for value in earlier_values if value not in held.values]
-        operations = [self._log.redact(job) if self._log.redact else job for job in jobs]
-        given = replace(held, rules=places, lost_values=lost, operations=operations)
+        lost = [value for value in earlier_values if value not in given.values]
+        clean = [*map(self._log.redact, operations)] if self._log.redact else operations
+        given = replace(given, rules=places, lost_values=lost, operations=clean)
         text = write(readings, given, room - _FRAME_TOKENS, self._log.count)
         return Written(
             text=text,
@@ -116,7 +118,7 @@ class NotesLog:
             shown=tuple(_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)),
         )
 
-    def _held(self, view: View, summaries: Sequence[str]) -> Given:
+    def _rest_of_view(self, view: View, summaries: Sequence[str]) -> Given:
         rows = {entry.origin: entry.row for entry in render(self._log, view).entries if entry.origin is not None}
         numbers = [self._log.number_of(origin) for origin in rows if origin not in view.shortened]
         lines = [line.removeprefix(USER).removeprefix(AGENT) for text in summaries for line in text.split("\n")]
@@ -167,9 +169,8 @@ class NotesLog:
     def _rows(self, ordinal: int, number: int, *, has_results: bool) -> list[RenderedRow]:
         group = self._log.rendered_group(ordinal)
         if not has_results:
-            group = replace(
-                group, end=group.start + 1, answers=(), missing=()
-            )  # the row of the calls, or the single row
+            # The first row alone: the one with the calls, or the only one.
+            group = replace(group, end=group.start + 1, answers=(), missing=())
         return self._log.render(group, number=number, segment_tokens=_LONG_ROW, redacted=True)
 
     def _rules(self, node: Node, summary: Summary, readings: Readings) -> list[_Rule]:
@@ -205,15 +206,15 @@ def _without(rules: Sequence[_Rule], text: str) -> str:
 def _shown(summary: str, rules: Sequence[_Rule], notes: str) -> str:
     """Returns a summary without the rules that the notes quote, and a count in place of those the user never said."""
     quoted = [rule for rule in rules if rule.sentences and all(text in notes for _, text in rule.sentences)]
-    gone = {rule.at: rule.text for rule in quoted}
-    foreign = {rule.at: rule.text for rule in rules if rule.is_foreign}
+    foreign = [rule for rule in rules if rule.is_foreign]
+    removed = {rule.at: rule.text for rule in (*quoted, *foreign)}
     lines: list[str] = []
     for at, line in enumerate(summary.split("\n")):
-        before = line.rstrip().removesuffix((gone | foreign).get(at, "")).rstrip()
-        if at not in gone | foreign:
+        before = line.rstrip().removesuffix(removed.get(at, "")).rstrip()
+        if at not in removed:
             lines.append(line)
-        elif any(map(str.isalpha, before)):  # the heading itself
+        elif any(map(str.isalpha, before)):  # the rule is on the heading's own line: only the heading stays
             lines.append(before)
-        if at == max(foreign, default=None):
+        if foreign and at == foreign[-1].at:
             lines.append(f"({counted(len(foreign), 'line')} left out: no message of the user in this part says so.)")
     return "\n".join(lines)

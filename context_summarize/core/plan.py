@@ -79,7 +79,7 @@ def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
     # The goal has the plan summarise as much as it would at the threshold, not at the size of now.
-    goal = limits.target_room + draft.now - limits.threshold_room
+    goal = limits.target_room + draft.size_before - limits.threshold_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)
     return _finished(given, draft, "threshold", goal)
@@ -118,7 +118,7 @@ def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan
         reason=reason,
         view=replace(view, shortened=still_shown, pinned=tuple(at for at in view.pinned if at < view.frontier)),
         notes_room=draft.notes_room(),
-        tokens_before=draft.now,
+        tokens_before=draft.size_before,
         tokens_after=after,
         missing=draft.missing(),
         segments=sum(not node.children and node.place not in old for node in with_children(view.nodes)),

@@ -84,7 +84,7 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
 
 def _shortened_data(view: View, log: Log) -> list[list[Any]]:
     """Returns shortened rows by number. Rows of an open group have their hash too: the record's hash lacks them."""
-    found, closed = list[list[Any]](), log.closed_rows
+    found, closed = list[list[Any]](), log.closed_rendered_rows
     for row, keep in sorted(view.shortened.items()):
         if (number := log.number_of(row)) is not None:
             found.append([number, keep, log.hash_of_row(row)] if number > closed else [number, keep])

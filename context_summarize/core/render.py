@@ -103,7 +103,7 @@ def verbatim_groups(log: Log, view: View) -> list[Group]:
     They are the groups of pinned rows, the first and the newest user message, and the groups that the user has pinned.
     """
     found = dict[int, Group]()
-    for group in map(log.groups.__getitem__, log.pins):
+    for group in map(log.groups.__getitem__, log.always_verbatim):
         if group.start >= view.frontier_row:
             break
         if any(log.rows[at].pinned and not _is_hidden(log, at, view) for at in range(group.start, group.end)):

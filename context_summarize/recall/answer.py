@@ -101,7 +101,7 @@ class Rows:
         self.closed = len(log.rendered)
         """How many rendered groups are closed now; groups that close later are left out."""
         self._open = next(iter(log.open_groups), None)
-        self._closed_rows = log.closed_rows
+        self._closed_rows = log.closed_rendered_rows
         opened = range(self._open.start, self._open.end) if self._open else ()
         self.total = self._closed_rows + sum(log.rows[at].rendered for at in opened)
         """The highest number of a row that can be read; the lowest is 1."""

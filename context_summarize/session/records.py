@@ -148,7 +148,7 @@ class Records:
 def _until(log: Log, view: View) -> int:
     """Returns how many rendered groups a view's record covers: up to the last one summarised or shortened."""
     last = max((number for row in view.shortened if (number := log.number_of(row))), default=0)
-    group = log.group_of_message(min(last, log.closed_rows))
+    group = log.group_of_message(min(last, log.closed_rendered_rows))
     return max(view.frontier, 0 if group is None else group + 1)
 
 

@@ -192,7 +192,7 @@ def _group_of(log: Log, number: int) -> int:
     """Returns the rendered group that holds the message of this number."""
     found = log.group_of_message(number)
     if found is None:
-        last = log.closed_rows
+        last = log.closed_rendered_rows
         there = f"there are messages 1 to {last}" if last else "there are no messages yet"
         raise SteeringError(
             f"there is no message {number} to pin or unpin; {there}, and a tool call counts once all its results are "
