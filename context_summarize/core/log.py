@@ -25,7 +25,7 @@ class Log:
     """The rows as they came, their groups, sizes and hashes.
 
     A group has a position among all closed groups. A rendered group, one that the summariser reads, also has an ordinal
-    among the rendered groups. Segments, nodes and frontiers use the ordinal, because hosts do not save the other groups.
+    among the rendered groups. Segments, nodes and frontiers use the ordinal, because hosts do not save other groups.
 
     Sizes, entries and hashes are computed at the first call and kept. A thread may compute them ahead; if another
     thread computes the same one meanwhile, it gets the same value.

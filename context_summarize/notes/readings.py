@@ -1,4 +1,4 @@
-"""The readings from which the notes are written. Each row is read once, after redaction; readings only grow."""
+"""The readings from which the notes are written. Each row is read once, after redaction; the newest are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from context_summarize.transcript.rendered import RenderedRow, may_be_call
 _MOST = 3_000
 """The newest sentences and calls that are kept."""
 _MOST_RULES = 1_000
-"""Older sentences with a sign that are kept."""
+"""So many older sentences are kept too, if they have the sign of a rule."""
 _MOST_LINES = 10_000
 """The newest lines of each kind that are kept."""
 _SENTENCE = 400
@@ -35,7 +35,7 @@ class Sentence:
     number: int
     """Number of its message."""
     place: int
-    """Number in its message. It grows by one between sentences that follow each other directly."""
+    """Its number in the message. Where something between two sentences was removed, one number is skipped."""
     text: str
     """The sentence on one line; the middle of a long one is left out."""
     letters: str
@@ -68,9 +68,9 @@ class Readings:
     calls: list[Carried] = field(default_factory=list)
     ends: dict[int, Line] = field(default_factory=dict)
     """The agent's last words of each turn, by the number of the user's message before them."""
-    used: dict[str, Line] = field(default_factory=dict)
+    named_again: dict[str, Line] = field(default_factory=dict)
     """Values that were named again, each with the line that contained it before, the newest use last."""
-    seen: dict[str, Line] = field(default_factory=dict)
+    unnamed: dict[str, Line] = field(default_factory=dict)
     """Values of results and of the agent's prose that no later text has named, the newest last."""
     gone: int = 0
     """How many of the user's oldest sentences have been dropped."""
@@ -91,8 +91,8 @@ class Readings:
             said=[one for one in self.said if one.number <= number],
             calls=[call for call in self.calls if call.number <= number],
             ends={asked: line for asked, line in self.ends.items() if line.number <= number},
-            used={value: line for value, line in self.used.items() if line.number <= number},
-            seen={value: line for value, line in self.seen.items() if line.number <= number},
+            named_again={value: line for value, line in self.named_again.items() if line.number <= number},
+            unnamed={value: line for value, line in self.unnamed.items() if line.number <= number},
         )
 
     def values(self, first: int) -> list[str]:
@@ -112,7 +112,7 @@ class Readings:
                 self._read_agent(row, calls)
             elif row.answers in calls:
                 calls[row.answers].answer(row.text)
-            if row.role == "tool" or row.own == "":
+            if row.role == "tool" or row.own == "":  # a result, or a user row without the user's own words
                 who = row.name or ("a tool" if row.role == "tool" else "not the user")
                 self._see(row.number, who, without_line_numbers(row.text))
         self._drop_oldest()
@@ -139,7 +139,7 @@ class Readings:
 
     def _read_agent(self, row: RenderedRow, calls: Mapping[int, Carried]) -> None:
         said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
-        if row.calls:
+        if row.calls:  # the turn goes on, so what was said before is not its end
             self.ends.pop(self._asked, None)
         elif self._asked:
             self.ends[self._asked] = Line(row.number, "the agent", cut(said, _CLOSING))
@@ -153,15 +153,15 @@ class Readings:
         """Remembers the values of a text, each with the line around it."""
         text = ends_of(text)
         for value, at in values_in(text).items():
-            self.seen.pop(value, None)
-            self.seen[value] = Line(number, who, around(text, at, at + len(value), _LINE))
+            self.unnamed.pop(value, None)
+            self.unnamed[value] = Line(number, who, around(text, at, at + len(value), _LINE))
 
     def _use(self, text: str) -> None:
-        """Moves the seen values that this text names to the used ones."""
+        """Moves the values that this text names from `unnamed` to `named_again`."""
         for value in values_in(text):
-            if line := self.seen.pop(value, None):
-                self.used.pop(value, None)
-                self.used[value] = line
+            if line := self.unnamed.pop(value, None):
+                self.named_again.pop(value, None)
+                self.named_again[value] = line
 
     def _drop_oldest(self) -> None:
         """Drops the oldest readings when there are too many. The user's sentences with a sign stay longer."""
@@ -173,7 +173,7 @@ class Readings:
             self.said = rules + new
         if len(self.calls) > 2 * _MOST:
             del self.calls[:-_MOST]
-        for found in (self.ends, self.used, self.seen):
+        for found in (self.ends, self.named_again, self.unnamed):
             if len(found) > 2 * _MOST_LINES:
                 for key in [*found][:-_MOST_LINES]:
                     del found[key]

@@ -25,7 +25,7 @@ _CALLS = _NAMES = 0.2
 _LOST = 0.25
 """Share of the rest for lines with a value of a summary that is gone."""
 _ENDS = 0.15
-"""Share of the remaining room that is kept for the ends of turns."""
+"""Share of the then remaining room that the ends of turns may take at least."""
 _LONG_COMMAND = 120
 """Characters of a quoted command."""
 _MARK = 8
@@ -44,13 +44,13 @@ def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     room -= sum(count(part) + 1 for part in (calls, names) if part)
     words = Words(readings.said, given, count)
     # A lost value gets a line of its own only if no sentence of the user contains it.
-    known = readings.seen | readings.used
+    known = {spelled(value): line for value, line in (readings.unnamed | readings.named_again).items()}
     wanted = [value for value in reversed(given.lost_values) if value in known and value.lower() not in words.last]
     lost = {value: known[value] for value in wanted}
     lines = _fitting(_lines(lost, shown), int(room * _LOST), count)
     room -= count("\n".join([_USED, *lines])) + 1
     said = _words(words, readings, given, room, count)
-    used = dict(reversed(readings.used.items()))
+    used = dict(reversed(readings.named_again.items()))
     lines += _fitting(_lines(used, shown | _values(said)), room - count(said) - 1, count)
     return "\n".join(part for part in (said, calls, names, *([_USED, *lines] if lines else [])) if part)
 
@@ -77,7 +77,7 @@ def _listed(heading: str, items: Iterable[str], room: int, count: Count, between
 
 
 def _lines(found: Mapping[str, Line], shown: set[str]) -> Iterator[str]:
-    """Yields the lines of values that are not shown yet, and adds the values of each line to `shown`."""
+    """Yields the lines of values that are not in `shown`, and adds the values of each yielded line to this set."""
     for value, line in found.items():
         if spelled(value) not in shown:
             yield f"#{line.number} {line.who}: {marked(line.text)}"
@@ -87,15 +87,15 @@ def _lines(found: Mapping[str, Line], shown: set[str]) -> Iterator[str]:
 def _words(words: Words, readings: Readings, given: Given, room: int, count: Count) -> str:
     """Returns the quotations from the user's messages, and the ends of turns."""
     room -= count(_WORDS) + _LEFT_OUT
-    kept = int(room * _ENDS)
-    room -= kept
+    for_ends = int(room * _ENDS)
+    room -= for_ends
     said = readings.said
     rules = [at for at, one in enumerate(said) if one.has_sign or (one.number, one.place) in given.rules]
     lost = {value.lower() for value in given.lost_values}
     with_lost = [at for at, one in enumerate(said) if not lost.isdisjoint(one.terms)]
     for sentences in (words.in_turn(rules), with_lost[::-1], words.in_turn(range(len(said)))):
         room = words.take(sentences, room)
-    ends = _ends(words, readings, given, room + kept, count)
+    ends = _ends(words, readings, given, room + for_ends, count)
     lines = [*_said(words, readings, ends)]
     if lines and (left_out := readings.gone + words.left_out()):
         lines.append(f"({left_out:,} more of the user's sentences are left out.)")
@@ -103,8 +103,10 @@ def _words(words: Words, readings: Readings, given: Given, room: int, count: Cou
 
 
 def _ends(words: Words, readings: Readings, given: Given, room: int, count: Count) -> dict[int, Line]:
-    """Returns the ends of turns, newest first, by the number of the user's message; chooses its first sentence too."""
-    first = {one.number: at for at, one in reversed([*enumerate(readings.said)])}
+    """Returns the ends of turns that fit, by the user's message; also chooses the first sentence of that message."""
+    first: dict[int, int] = {}
+    for at, one in enumerate(readings.said):
+        first.setdefault(one.number, at)
     ends: dict[int, Line] = {}
     for asked, end in reversed(readings.ends.items()):
         if not end.text or end.number in given.whole or end.text in given.sentences:
@@ -124,7 +126,7 @@ def _said(words: Words, readings: Readings, ends: Mapping[int, Line]) -> Iterato
     quoted = {number: _message(readings.said, [*found]) for number, found in chosen}
     for number in sorted({*quoted, *ends}):
         yield f"#{number} {quoted.get(number, GAP)}"
-        if number in ends:  # on its own line: no quotation of the user begins a line
+        if number in ends:  # on a line of its own: the user's words never begin a line, so they cannot imitate it
             yield f"→ #{ends[number].number} {ends[number].text}"
 
 
@@ -154,8 +156,8 @@ def _calls(calls: Sequence[Carried], operations: Sequence[str], room: int, count
             runs.setdefault(call.command, f"{marked(cut(call.command, _LONG_COMMAND))} (#{call.number}){result}")
     parts: list[str] = []
     lists = ((_UNDER_WAY, operations, 1), (_RUNS, runs.values(), 2), (_WRITTEN, written.values(), 1))
-    for heading, items, part in lists:
-        listed = _listed(heading, items, room // part, count, "; ")
+    for heading, items, divisor in lists:
+        listed = _listed(heading, items, room // divisor, count, "; ")
         room -= count(listed)
         parts += [listed] if listed else []
     return "\n".join(parts)

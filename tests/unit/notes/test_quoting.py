@@ -165,7 +165,7 @@ def test_no_number_is_cut_and_no_line_is_quoted_for_a_part_of_a_longer_number() 
     readings = read(
         RenderedRow(1, "tool", "bash", long, answers=0), RenderedRow(2, "user", None, "Why 451?", "Why 451?")
     )
-    assert [line.text for line in readings.used.values()] == ["module 451 is broken"]
+    assert [line.text for line in readings.named_again.values()] == ["module 451 is broken"]
     assert "12,345,678" in cut("total 12,345,678 EUR " * 9, 40)
     assert [*sentences_of("1. One-way\n2. Economy")] == ["1. One-way", "2. Economy"]
 
@@ -185,3 +185,10 @@ def test_a_line_stands_for_a_value_that_only_a_gone_summary_told() -> None:
     told, untold = (write(readings, Given(lost_values=values), 900, count) for values in (["QX-4417"], []))
     assert told.endswith('#1 look_up: "the seal is QX-4417"')
     assert untold == ""
+
+
+@pytest.mark.parametrize("written", ["pkg/handler.go", "./pkg/handler.go", "pkg/handler.go:12"])
+def test_a_gone_value_has_its_line_however_the_row_writes_it(written: str) -> None:
+    readings = read(RenderedRow(1, "tool", "grep", f"the retry loop is in {written} alone", answers=0))
+    told = write(readings, Given(lost_values=["pkg/handler.go"]), 900, count)
+    assert told.endswith(f'#1 grep: "the retry loop is in {written} alone"')
