@@ -19,10 +19,10 @@ from context_summarize.summaries.failures import (
     PER_CALL,
     Allowance,
     Breaker,
-    is_of_request,
     is_permanent,
+    is_refusal,
+    is_temporary,
     kind_of,
-    may_pass,
     unavailable,
     wait_seconds,
 )
@@ -43,11 +43,11 @@ logger = logging.getLogger(__name__)
 LONGEST_WAIT = 120.0
 """Seconds before another attempt. If the provider asks for a longer wait, this summary gets no further attempt."""
 _ATTEMPTS = 3
-"""Calls for one request, if the provider's errors are temporary."""
-_SMALLEST_SHARE = 8
-"""An input that is too large for the provider is cut to half, again and again, down to one part in so many.
+"""How often one request is sent while the provider's errors are temporary."""
+_SMALLEST_SHARE = 1 / 8
+"""An input that is too large for the provider is halved until it fits, at most down to this share.
 
-Behind a provider that reports no window, a server of 8,192 tokens may get segments of 25,000.
+Some providers report no window. The server behind one may take 8,192 tokens, and a segment may have 25,000.
 """
 
 own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=False)
@@ -60,10 +60,10 @@ class _Endpoint:
 
     breaker: Breaker
     takes_hints: bool = True
-    """False once it has refused a request with hints and answered one without.
+    """False once it has refused a request with hints (output limit, reasoning effort) and answered one without.
 
-    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. It also reports 128,000
-    tokens of output for a model that it does not know; gpt-4-turbo allows 4,096: "max_tokens is too large".
+    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. For a model that it does
+    not know it reports 128,000 tokens of output. gpt-4-turbo allows 4,096, and refuses with "max_tokens is too large".
     """
 
 
@@ -79,7 +79,7 @@ class _Run:
     answers: list[Answer] = field(default_factory=list)
     """All answers, also those that were no summary: they cost tokens too."""
     attempts: int = 0
-    is_second: bool = False
+    had_bad_answer: bool = False
     """True after an answer that was no summary."""
 
 
@@ -90,8 +90,8 @@ class Summarizer:
         self._services = services
         self._config = services.config
         self._clean = build_redactor(services.config.redact) or str
-        self._said: set[str] = set()
-        """Kinds of permanent errors that were reported since the last success."""
+        self._reported: set[str] = set()
+        """Kinds of permanent errors that were reported since the last summary."""
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
         self._allowance = Allowance(lambda: services.totals.requests)
 
@@ -111,7 +111,7 @@ class Summarizer:
     def forget_failures(self) -> None:
         """Closes all breakers. Lost calls still count, and refused hints are still left out."""
         for endpoint in self._endpoints.values():
-            endpoint.breaker.succeeded()
+            endpoint.breaker.reset()
 
     async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
         """Returns one summary from the provider; reports it in events, totals and the log.
@@ -130,12 +130,12 @@ class Summarizer:
                 raise SummaryUnavailable("calls to this provider are paused", kind="breaker_open", retry_in_s=wait)
             run, started = _Run(target, endpoint, endpoint.takes_hints, may_ask), self._services.clock()
             try:
-                text = await self._text(job, run)
+                text = await self._text_of(job, run)
             except AskLater:
                 raise
             except Exception as error:
-                # Repeated useless answers open the breaker like an outage.
-                if is_of_request(error):
+                # `_call` has counted outages. A refused request or answer counts here, once for each summary.
+                if is_refusal(error):
                     endpoint.breaker.failed()
                 reported = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
                 self._report_failed(job, reported)
@@ -145,7 +145,7 @@ class Summarizer:
         return summary
 
     def _report_made(self, summary: Summary, seconds: float) -> None:
-        self._said.clear()
+        self._reported.clear()
         data = {
             "key": summary.key,
             "level": summary.level,
@@ -161,14 +161,14 @@ class Summarizer:
         self._services.outbox.put(SUMMARY, data)
 
     def _report_failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """Reports each failure; a permanent one only once until a summary is made, and no pause."""
+        """Reports a failure: a permanent one once until a summary is made, a pause never."""
         if not error.attempts and not error.permanent:
             return
         self._services.totals.failed += 1
         if error.permanent:
-            if error.kind in self._said:
+            if error.kind in self._reported:
                 return
-            self._said.add(error.kind)
+            self._reported.add(error.kind)
         log = logger.error if error.permanent else logger.warning
         text = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
         log(text, job.key[:12], job.level, error, error.kind)
@@ -193,42 +193,42 @@ class Summarizer:
             cost_usd=f"{sum(costs):f}" if costs else None,
         )
 
-    async def _text(self, job: Job, run: _Run) -> str:
+    async def _text_of(self, job: Job, run: _Run) -> str:
         """Returns the text of a summary. If the provider refuses a request or answers badly, it tries a changed one.
 
-        After a bad answer, a second request gives more room. After a refusal, too large an input is cut, or hints are
-        left out.
+        After a bad answer, a second request gives more room. After a refusal, the input is cut if it was too large;
+        else the hints are left out.
         """
         limit = input_limit(job.summary_tokens, run.target)
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
-                return await self._retried(shown, run)
+                return await self._call_repeatedly(shown, run)
             except AnswerRefusedError as error:
                 logger.info("answer refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
-                if run.is_second:
+                if run.had_bad_answer:
                     raise
-                run.is_second = True
+                run.had_bad_answer = True
             except Exception as error:
                 kind = kind_of(error)
-                if kind == "too_large" and shown.source_tokens > job.source_tokens // _SMALLEST_SHARE:
+                if kind == "too_large" and shown.source_tokens > int(job.source_tokens * _SMALLEST_SHARE):
                     shown = shown.cut_to(shown.source_tokens // 2)
                 elif kind == "invalid_request" and run.has_hints:
                     run.has_hints = False
                 else:
                     raise
 
-    async def _retried(self, job: Job, run: _Run) -> str:
+    async def _call_repeatedly(self, job: Job, run: _Run) -> str:
         """Makes one call, and repeats it while the provider's errors are temporary and its breaker is closed."""
-        breaker = run.endpoint.breaker
+
+        def gives_up(state: tenacity.RetryCallState) -> bool:
+            is_paused = run.endpoint.breaker.retry_in_s is not None
+            return is_paused or state.attempt_number >= _ATTEMPTS or wait_seconds(state) > LONGEST_WAIT
+
         retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(may_pass),
+            retry=tenacity.retry_if_exception(is_temporary),
             wait=wait_seconds,
-            stop=lambda state: (
-                breaker.retry_in_s is not None
-                or state.attempt_number >= _ATTEMPTS
-                or wait_seconds(state) > LONGEST_WAIT
-            ),
+            stop=gives_up,
             sleep=self._services.sleep,
             reraise=True,
         )
@@ -243,24 +243,25 @@ class Summarizer:
             Exception: the provider's own error.
         """
         if not self._allowance.is_left:
-            why = "calls for summaries are paused: too many brought none that can be used"
+            why = "calls for summaries are paused: too many of them brought no usable summary"
             raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
-        await self._announce(run)
+        await self._ask_hooks(run)
         self._allowance.left -= PER_CALL
         endpoint = run.endpoint
         try:
-            text = await self._asked(job, run)
+            text = await self._ask_provider(job, run)
         except Exception as error:
-            if not is_of_request(error) and endpoint.breaker.failed(permanent=is_permanent(error)):
+            has_opened = not is_refusal(error) and endpoint.breaker.failed(permanent=is_permanent(error))
+            if has_opened:
                 logger.warning("provider %s failed several times in a row; calls for summaries pause", run.target.name)
             raise
         self._allowance.left += PER_CALL
-        endpoint.breaker.succeeded()
-        endpoint.takes_hints = run.has_hints
+        endpoint.breaker.reset()
+        endpoint.takes_hints = run.has_hints  # False if it has now answered a request without them
         return text
 
-    async def _announce(self, run: _Run) -> None:
-        """Announces a call to hooks, as loop-streaming does for its goal evaluator, so that they can deny it.
+    async def _ask_hooks(self, run: _Run) -> None:
+        """Tells hooks of a call before it is made, so that they can deny it, as loop-streaming does.
 
         Raises:
             SummaryUnavailable: a hook denies it.
@@ -275,12 +276,12 @@ class Summarizer:
             text = f"a hook denies the call: {self._clean(reason)}"
             raise SummaryUnavailable(text, kind="denied", attempts=run.attempts, permanent=True)
 
-    async def _asked(self, job: Job, run: _Run) -> str:
+    async def _ask_provider(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target
         template = prompts.merge if job.level else prompts.segment
         words = str(max(20, job.summary_tokens * 3 // 4))
         instructions = template.fill(words=words, fence=fence_of(job.text), count=str(job.count))
-        room = answer_room(job.summary_tokens, target, is_second=run.is_second) if run.has_hints else None
+        room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
         request = summary_request(job, instructions, target, room)
 
         async def complete() -> Answer:
@@ -292,5 +293,5 @@ class Summarizer:
         answer = await within(complete, self._config.call_seconds)
         run.answers.append(answer)
         self._services.totals.answered(answer)
-        count, is_last = self._services.count, run.is_second
+        count, is_last = self._services.count, run.had_bad_answer
         return summary_in(answer, job, instructions, count, clean=self._clean, is_last=is_last)

@@ -32,12 +32,12 @@ _TOO_LARGE = re.compile(
     r"|maximum (?:context|number of tokens|model length|prompt length)|input length"
     r"|(?:input|prompt|messages|content|request)(?:(?!took|string|image).){0,40}too (?:long|large)"
 )
-"""Words in which OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI report too long an input, in lower case.
+"""The words with which OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long.
 
 It does not match a request that took too long, nor one long field: "Invalid 'input[3].call_id': string too long".
 """
 _RATE = re.compile(r"rate.?limit|per min")
-"""Errors about a limit of tokens per minute use similar words, but have these too."""
+"""Errors about a limit of tokens per minute have similar words, and these too."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ContextLengthError, "too_large"),
     (QuotaExceededError, "quota"),
@@ -68,11 +68,11 @@ def kind_of(error: BaseException) -> str:
     if isinstance(error, AnswerRefusedError):
         return error.kind
     kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
-    is_size = kind == "invalid_request" and says_too_large(error_text(error))  # so the openai provider reports it
+    is_size = kind == "invalid_request" and says_too_large(error_text(error))  # as from openai
     return "too_large" if is_size else kind
 
 
-def may_pass(error: BaseException) -> bool:
+def is_temporary(error: BaseException) -> bool:
     """Returns True if the same request may succeed soon: by its retry mark, a timeout, or a lost connection."""
     return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
@@ -82,7 +82,7 @@ def is_permanent(error: BaseException) -> bool:
     return kind_of(error) in _PERMANENT
 
 
-def is_of_request(error: BaseException) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Returns True if the provider is up: it refuses this form of the request, or its answer is no summary."""
     return isinstance(error, AnswerRefusedError) or kind_of(error) in ("too_large", "invalid_request")
 
@@ -116,26 +116,27 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
 
 
 LOSSES, PER_CALL = 300, 10
-"""A lost call costs ten, and each served request adds one: at most 60 calls are lost in any 300 requests."""
+"""The allowance is 300 points. A lost call costs ten, and a served request gives one back. So in 300 requests at most
+(300 + 300) / 10 = 60 calls are lost."""
 
 
 class Allowance:
     """Limits the calls that bring no summary, for models whose occasional good answer closes the breaker again.
 
-    Two of three answers of SmolLM2-135M were no summaries: without this limit, such a model wastes a hundred calls in
-    300 requests.
+    Two of three answers of SmolLM2-135M were no summaries. Without this limit it wastes 100 calls in 300 requests.
     """
 
     def __init__(self, served: Callable[[], int]) -> None:
-        self._served, self._seen = served, 0
+        self._served, self._counted = served, 0
         self.left = LOSSES
         """A call takes `PER_CALL` of it, and returns them if it brings a summary."""
 
     @property
     def is_left(self) -> bool:
         """True while one more call may be lost."""
-        seen = self._served()
-        self.left, self._seen = min(LOSSES, self.left + seen - self._seen), seen
+        served = self._served()
+        self.left = min(LOSSES, self.left + served - self._counted)
+        self._counted = served
         return self.left >= PER_CALL
 
 
@@ -167,16 +168,19 @@ class Breaker:
         async with self._probing:
             yield
 
-    def succeeded(self) -> None:
-        """Notes that the provider has answered."""
+    def reset(self) -> None:
+        """Closes the breaker and forgets its failures."""
         self._failures, self._pause, self._until = 0, 0.0, 0.0
 
     def failed(self, *, permanent: bool = False) -> bool:
-        """Notes a failed call; `permanent` opens the breaker at once. Returns True if failures in a row open it now."""
+        """Counts a failed call; `permanent` opens the breaker at once. Returns True if failures in a row open it."""
         self._failures += 1
-        if self.retry_in_s is not None or not (self._pause or permanent or self._failures >= FAILURES):
-            return False  # a call that began before the breaker opened is no probe
-        self._pause = min(LONGEST_PAUSE, 2 * self._pause or FIRST_PAUSE)
+        if self.retry_in_s is not None:  # the call began before the pause, so it is no probe
+            return False
+        is_probe = self._pause > 0
+        if not (is_probe or permanent or self._failures >= FAILURES):
+            return False
+        self._pause = min(LONGEST_PAUSE, 2 * self._pause if self._pause else FIRST_PAUSE)
         self._until = self._clock() + self._pause
         return not permanent
 

@@ -88,9 +88,9 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
     )
 
 
-def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False) -> int:
-    """Returns `max_output_tokens`: twice the summary's length, and room for reasoning; a second try gets double."""
-    tries = 2 if is_second else 1
+def answer_room(summary_tokens: int, target: Target, *, had_bad_answer: bool = False) -> int:
+    """Returns `max_output_tokens`: twice the summary's length, and room for reasoning; double after a bad answer."""
+    tries = 2 if had_bad_answer else 1
     room = tries * (2 * summary_tokens + _THINKING)
     if target.window is not None:
         room = min(room, tries * max(2 * summary_tokens, target.window // 4))
@@ -99,7 +99,7 @@ def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False)
 
 def input_limit(summary_tokens: int, target: Target) -> int | None:
     """Returns the tokens of transcript for which the window has room; None if the window is unknown."""
-    room = answer_room(summary_tokens, target, is_second=True)
+    room = answer_room(summary_tokens, target, had_bad_answer=True)
     return None if target.window is None else max(256, target.window - _OVERHEAD - room)
 
 

@@ -25,7 +25,7 @@ def test_five_failures_in_a_row_open_it_for_a_minute() -> None:
         for _ in range(4):
             made.failed()
         assert made.retry_in_s is None
-        made.succeeded()
+        made.reset()
     assert [made.failed() for _ in range(5)][-1]
     assert made.retry_in_s == 60
 
@@ -38,7 +38,7 @@ def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
         clock.time += pause
         assert made.retry_in_s is None
         assert made.failed()
-    made.succeeded()
+    made.reset()
     assert made.retry_in_s is None
     made.failed(permanent=True)
     assert made.retry_in_s == 60
@@ -60,7 +60,7 @@ async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: 
         await asyncio.sleep(0)
         assert found == []
         if success:
-            made.succeeded()
+            made.reset()
         else:
             made.failed()
     await asyncio.gather(*others)
