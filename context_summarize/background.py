@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.1
-"""Seconds between two looks of a wait at the host's cancellation."""
+"""While it waits, code asks the host again after so many seconds whether it has cancelled."""
 GRACE = 0.25
 """Seconds that cancelled foreign work gets to end before it is abandoned."""
 LONG = 40_000

@@ -1,6 +1,6 @@
 """`Config`: every setting, checked once, when it is made from the mapping that the host hands to `mount()`.
 
-All that is wrong is told in one message: values that cannot be, and values that contradict each other.
+One error names all that is wrong: values that are not allowed, and values that contradict each other.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _as_tuple(value: Any) -> Any:
 
 
 def _checked(cls: _Class) -> _Class:
-    """The class with a constructor that takes in a profile, and raises one `ConfigError` for all that is wrong."""
+    """Returns the class with a constructor that applies a profile, and raises one `ConfigError` for all errors."""
     made = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(made)
@@ -193,7 +193,7 @@ class Config:
 
     @cached_property
     def threshold_tokens(self) -> int | None:
-        """Tokens at which one is made at the latest; None = whatever the share gives."""
+        """Tokens at which a compaction is made at the latest; None = only the share counts."""
         given = self.compact_threshold
         tokens = given[1] if isinstance(given, tuple) else given
         return int(tokens) if tokens > 1 else None
@@ -244,7 +244,7 @@ def _wrong_values(error: ValidationError, given: Mapping[str, Any]) -> dict[str,
     found: dict[str, str] = {}
     for item in error.errors(include_url=False):
         name = str(item["loc"][0])
-        if name in found:  # each type of a union is told by itself
+        if name in found:  # pydantic reports each type of a union
             continue
         if name in SETTINGS:
             says = next(text for text in SETTINGS[name].metadata if isinstance(text, str))
@@ -260,7 +260,7 @@ def _wrong_values(error: ValidationError, given: Mapping[str, Any]) -> dict[str,
 def _contradictions(
     config: Config, given: Mapping[str, Any], profile: Mapping[str, Any]
 ) -> Iterator[tuple[set[str], str]]:
-    """Settings that cannot hold together: their names, and one sentence with their values and a remedy.
+    """Yields settings that contradict each other: their names, and one sentence with their values and a remedy.
 
     Args:
         given: the settings that the session names; the others are the profile's, or defaults.

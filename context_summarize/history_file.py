@@ -96,8 +96,8 @@ class HistoryFile:
     async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
         """Returns the rows of the new history: ours, if `theirs` is the copy that a resuming host has saved.
 
-        Any other copy is a repair. It follows our leading system and developer rows, which hosts do not save; a role
-        that leads the copy replaces ours.
+        Any other list is a repair. Our leading system and developer rows, which hosts do not save, are put before it,
+        except those of a role that also leads the list.
         """
         if not self._from_file:
             return theirs

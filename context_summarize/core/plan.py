@@ -78,7 +78,7 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
 def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
-    # The goal has the plan summarise as much as it would at the threshold, not at the size of now.
+    # With this goal the plan summarises as much as it will at the threshold, though the view is still smaller.
     goal = limits.target_room + draft.size_before - limits.threshold_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)

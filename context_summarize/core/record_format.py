@@ -20,10 +20,10 @@ class Recorded:
     """A view to resume from, and its segment sizes."""
 
     view: View
-    """Read from a record, it lacks the rows that are made of texts: those of its nodes and that of its notes."""
+    """As read from a record, it has no rows for its nodes and its notes yet."""
     sizes: tuple[int, int]
     cut: Mapping[int, str] = field(default_factory=dict)
-    """The shown text of each summary that is not shown whole, by the place of its node."""
+    """The shown text of each summary that is not shown whole, by the index of its node."""
 
 
 def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:

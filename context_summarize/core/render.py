@@ -23,7 +23,7 @@ class Rendering:
     """The rows of a view, in three parts. They are shared: callers must not change them."""
 
     head: Sequence[Entry]
-    """The rows that represent the summarised part: nodes, the pins beside them, the notes."""
+    """The rows that represent the summarised part: nodes, the verbatim groups among them, the notes."""
     verbatim: Sequence[Entry]
     open: Sequence[Entry]
     """The calls at the end that may still get results, and the results so far."""
@@ -73,7 +73,7 @@ def render(log: Log, view: View) -> Rendering:
 
 
 def _head(log: Log, view: View) -> Iterator[Entry]:
-    """Yields the rows of nodes in order, each after the pins of its range; then the notes, which change most often."""
+    """Yields the row of each node after the verbatim groups of its range; last the notes, which change most often."""
     beside = verbatim_groups(log, view)
     if view.compactions and not log.opens_with_user():
         yield _own(log, opening_row())

@@ -37,8 +37,8 @@ def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | N
     """Returns how many of these groups make the next segment; None while it is not closed.
 
     A segment ends at the first group boundary at or past `segment_tokens`, or at the first user turn within the next
-    quarter of that length. It is closed only once that turn, or the whole quarter, has come: later groups change
-    nothing.
+    quarter of that length. It is closed only once that turn or the whole quarter has come. So later groups never move
+    the cut.
 
     Args:
         groups: for each rendered group its `cut_length` in bytes, and True for a user message.
@@ -57,11 +57,10 @@ def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | N
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """The lengths at which segments are cut and summarised, and the parts of their keys."""
+    """The hashes of the templates, which are parts of the keys, and the lengths of segments and of their summaries."""
 
     segment_hash: str
     merge_hash: str
-    """Hashes of the templates."""
     segment_tokens: int = 0
     summary_tokens: int = 0
 
@@ -81,10 +80,10 @@ class Segments:
         self._uncut: list[tuple[int, bool]] = []
         """Length of each rendered group that is in no segment yet, and True for a user message."""
         self._rendered: dict[int, list[RenderedRow]] = {}
-        """The rows of these groups, cut and redacted, and those of later groups that a thread has rendered."""
+        """The rows of the groups in `_uncut`, cut and redacted, and those of later groups that a thread rendered."""
 
     def with_boundary_at(self, group: int) -> Segments:
-        """Returns segments with a boundary at this rendered group: these, if they have it, else new ones."""
+        """Returns segments of which one begins at this rendered group: these segments if one does, else new ones."""
         if group == self.first_group or any(leaf.end_group == group for leaf in self.leaves):
             return self
         return Segments(self.log, self.cutting, group)
@@ -136,7 +135,7 @@ class Segments:
                 del self._rendered[ordinal]
 
     def remainder(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
-        """Returns a segment that ends before it is full; None if a summary would not be smaller than its rows."""
+        """Returns a segment that ends before it is full; None if a summary would take more than half of its length."""
         if end_group <= first_group:
             return None
         segment_tokens, summary_tokens = self.cutting.sizes

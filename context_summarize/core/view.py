@@ -49,7 +49,7 @@ class View:
     is_bare: bool = False
     """True if there is no room for summaries: one line represents them all."""
     frontier: int = 0
-    """Nodes and pins represent the rendered groups [0, frontier)."""
+    """The rendered groups [0, frontier) are summarised. Some of them may be shown verbatim as well."""
     frontier_row: int = 0
     """History rows from here on are verbatim."""
     shortened: Mapping[int, int] = field(default_factory=dict)

@@ -69,10 +69,9 @@ def _is_over(raw: JsonRow) -> bool:
 
 
 def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
-    """Returns True for a user row whose text is the user's own: not a hook's, and of a human if the host marks that.
+    """Returns True for a user row that no hook wrote, and that the host marks as a human's or does not mark.
 
-    If a session began with a delegation, its user is another agent, and delegations are the user's. `first` is the
-    session's first user row.
+    If `first`, the session's first user row, is a delegation, the user is another agent. Then delegations count too.
     """
     origin = _origin(raw)
     delegated = origin == "delegation" and first is not None and _origin(first) == "delegation"

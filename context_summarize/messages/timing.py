@@ -46,7 +46,7 @@ def timeless(row: JsonRow) -> JsonRow:
 
 
 def _has_time(row: JsonRow) -> bool:
-    """Returns True if the host gave a time, in the metadata or as a key of the row; or metadata that is no dict."""
+    """Returns True if the host gave a time, in the metadata or as a key of the row, or if the metadata is no dict."""
     marks = row.get("metadata")
     if marks is not None and not isinstance(marks, dict):
         return True

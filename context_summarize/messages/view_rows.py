@@ -50,8 +50,8 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
 def _marks(raw: JsonRow) -> JsonRow:
     """Returns the metadata of a view's row. Every row has it: some providers set cache breakpoints only at such rows.
 
-    The time is left out: a model does not need it, and a host may change it, but a request must stay the beginning of
-    the next one. Copies that newer hosts keep for their own screen are left out too.
+    The time is left out. A model does not need it, and if a host changed it, the provider's prompt cache would be lost.
+    Copies that newer hosts keep for their own screen are left out too.
     """
     marks = raw.get("metadata")
     kept = marks.items() if isinstance(marks, dict) else ()
@@ -142,7 +142,7 @@ def synthetic_result(call: Call) -> JsonRow:
 
 
 _CONTINUATION = ":response_id"
-"""End of the metadata keys whose values are the server's ids of a conversation, after the name of the provider."""
+"""Metadata keys that end so, after a provider's name, hold the id of a conversation on the provider's server."""
 
 
 def continues(row: JsonRow) -> bool:
@@ -154,7 +154,7 @@ def continues(row: JsonRow) -> bool:
 def without_continuation(row: JsonRow) -> JsonRow:
     """Returns a view's row without its server-side continuation id.
 
-    With one, a provider for reasoning models sends `previous_response_id`, and the server restores the rows that a
-    compaction has removed.
+    With this id, a provider for reasoning models sends `previous_response_id`. Then the server restores the rows that
+    a compaction has removed.
     """
     return {**row, "metadata": {k: v for k, v in row["metadata"].items() if not str(k).endswith(_CONTINUATION)}}

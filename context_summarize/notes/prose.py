@@ -11,7 +11,7 @@ _ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
 _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _LONGEST = 280
-"""Characters of a line that may continue on the next one, and of a word."""
+"""Characters of the longest line that may continue on the next one, and of the longest word that no cut divides."""
 _READ = 20_000
 """Characters at each end of a long text that are read."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words

@@ -22,7 +22,7 @@ from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
 from context_summarize.transcript.rendered import RenderedRow, render_rows, without_calls
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
-"""Tokens of an answer: with less room the request counts as full."""
+"""Least and most tokens of an answer. With less room than the least, the request counts as full."""
 _WRAPPING = 140
 """Tokens of an answer for the text before and after its rows."""
 _WORTH = 300
@@ -38,7 +38,7 @@ Found: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """A query: exactly one of these fields; otherwise it raises RecallError."""
+    """A query. It has exactly one of these fields; making any other raises RecallError."""
 
     messages: str | None = None
     """A range such as "13-58", or one number, as frames of summaries show; "13+5000-58" begins within a row."""
@@ -99,7 +99,7 @@ class Rows:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.closed = len(log.rendered)
-        """How many rendered groups are closed now; groups that close later are left out."""
+        """How many rendered groups were closed when this was made. Groups that close later are left out."""
         self._open = next(iter(log.open_groups), None)
         self._closed_rows = log.closed_rendered_rows
         opened = range(self._open.start, self._open.end) if self._open else ()

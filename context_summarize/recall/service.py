@@ -32,7 +32,8 @@ _MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
 """A word as FTS5 separates it."""
 _CHARACTER = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff])")
-"""A character of a script without blanks between words, or with other rules for them. Each counts as a word."""
+"""A character of a script that puts no blanks between words (Chinese, Thai), or uses them otherwise (Korean). Each
+counts as a word."""
 _STOP_LIST = """
 a about after again all also am an and any are as at be been before being between both but by can could did do does
 doing during each for from had has have he her here him his how i if in into is it its just like many me more most much
@@ -51,8 +52,8 @@ _SHARE = 2.0
 _LONG_ROW = 0.4
 """Penalty of a long row: by chance one of its many passages contains some of the words."""
 _BESIDE, _AROUND = 0.4, 0.2
-"""Shares of its neighbours' scores that a row gets. The first is of the better neighbour, because an answer follows
-its question. The second is of each of the four nearest rows, for a row of one passage, as in a chat."""
+"""Shares of other rows' scores that a row gets: of the better of its two neighbours, because a question and its answer
+are neighbours; and, if the row has one passage only, as in a chat, of each of the four nearest rows."""
 _SEEN = 0.5
 """Factor of a row that the view still shows: the model can read it there."""
 _WIDE = 4
@@ -64,7 +65,7 @@ class RecallService:
 
     def __init__(self, count: Count) -> None:
         self.reading = 0
-        """Tokens of the answers being made: parallel calls of one turn are in no view yet."""
+        """Tokens reserved for answers that are being made, which no view counts yet. Parallel calls share the room."""
         self._count = count
         self._lock = threading.Lock()
         """Held by the thread that uses the index."""
@@ -81,10 +82,10 @@ class RecallService:
         Raises:
             RecallError: there are no such rows, no room for an answer, or SQLite has no full-text search.
         """
-        seen = log.message_range(0, frontier)[1] if frontier else 0
+        summarised = log.message_range(0, frontier)[1] if frontier else 0
         self.reading += limit
         try:
-            return await asyncio.to_thread(self._answer, Answers(Rows(log), self._count, limit), seen, query)
+            return await asyncio.to_thread(self._answer, Answers(Rows(log), self._count, limit), summarised, query)
         finally:
             self.reading -= limit
 
@@ -94,7 +95,7 @@ class RecallService:
         return answers.passages(self._search(answers.rows, query.words or "", summarised))
 
     def follow(self, log: Log) -> None:
-        """Updates the index in the background, for sessions whose frames name the tool."""
+        """Updates the index in the background. Called only in sessions whose model may use the tool."""
         is_idle = self._following is None or self._following.done()
         if is_idle and not (self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(log), "", 0)

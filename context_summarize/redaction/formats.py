@@ -100,12 +100,12 @@ def _search_for(words: list[str]) -> re.Pattern[str]:
 
 
 class Table:
-    """Rules, each with words of which every match holds one: a text without them is not searched for it.
+    """Rules, each with its words. Every match of a rule contains one of them, so a text without them is not searched.
 
     Args:
         name: the table's name in the file.
         form: the text around each pattern, with `{}` in its place.
-        more: words and rule of what is no pattern; it comes last.
+        more: the words and the rule of searches that are no patterns; they come last.
     """
 
     def __init__(self, name: str, form: str, *more: tuple[Iterable[str], Rule]) -> None:
@@ -132,5 +132,5 @@ class Table:
 
 
 TOKENS = Table("tokens", "<START>(?:{})<END>")
-"""Each is part of a run of at least `SHORTEST` characters without a blank."""
+"""Each match is part of a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16

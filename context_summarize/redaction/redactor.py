@@ -27,7 +27,7 @@ Redact = Callable[[str], str]
 _WINDOW = 64_000
 """Characters of a long text that are searched at once."""
 _MORE = 16_000
-"""Characters after them that are looked at as well: a secret that is no longer is seen whole by one window."""
+"""A window also shows so many characters after its own. So a secret of at most this length is whole in one window."""
 _TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}(?=(?P<right>[\w+/=.~:-]{4,400}+))")
 """The last word of a line and the first one of the next; between two blocks there may be an empty line."""
 
@@ -51,7 +51,7 @@ def _blank(span: Span) -> str:
 
 
 def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
-    """Finds secrets. A rule does not see what earlier ones have found."""
+    """Finds secrets. A rule does not see what earlier rules have found."""
     for rule in rules:
         found = list(rule(text))
         text = replaced(text, sorted(found, key=attrgetter("first")), _blank) if found else text
@@ -59,7 +59,7 @@ def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
 
 
 def _disguised(text: str, joined: bool) -> Iterator[Span]:
-    """Finds secrets that a view of the text shows; in the joined one only those that need it."""
+    """Finds secrets in a view without disguises. In the joined view only those count that were split."""
     view = View(text, _JOINED if joined and "\n" in text else _SPACED, "" if joined else " ")
     if view.text != text:
         for one in _in_turn(_rules(view.text), view.text):

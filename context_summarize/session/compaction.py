@@ -35,7 +35,7 @@ class Compactions:
         """For each of the last compactions, how many requests had been served before it."""
 
     def may_compact_again(self) -> bool:
-        """Returns True while the throttle allows a compaction of a view that cannot fit."""
+        """Returns False after two compactions within ten requests. A view that cannot fit is then left as it is."""
         requests = self._current.services.totals.requests
         recent = [at for at in self._made_at if requests - at < _WINDOW]
         return len(recent) < _MOST_COMPACTIONS
@@ -102,7 +102,7 @@ class Compactions:
         without_notes = replace(view, shown=tuple(rows), places=before.places, lost_values=before.lost_values)
         if not view.frontier:
             return without_notes, Kept()
-        # The view does not show the summaries below a merge. No view has shown those that were merged at once.
+        # Summaries that the view does not show: those below its merges, even if no view has shown them; dropped ones.
         below = [node for node in with_children(view.nodes) if node not in view.nodes]
         known = [(node, text) for node in below if (text := self._summaries.text_of(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]

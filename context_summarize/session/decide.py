@@ -164,11 +164,7 @@ def _frees_enough(plan: Plan, limits: Limits) -> bool:
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_compact_again: bool) -> bool:
-    """Returns True if a plan frees enough, or is needed to fit.
-
-    Args:
-        may_compact_again: True if the throttle allows a compaction of a view that cannot fit.
-    """
+    """Returns True if a plan frees enough, or is needed to fit. `may_compact_again`: see `Facts`."""
     if plan.freed <= 0:
         return False
     if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):

@@ -147,12 +147,12 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, got {type(messages).__name__}")
     rows: list[JsonRow] = []
-    for at, message in enumerate(messages):
+    for at, message in enumerate(messages, 1):
         try:
             rows.append(normalise(message))
         except MessageError as error:
-            raise MessageError(f"message {at}: {error}") from None
-        if len(rows) % _AT_ONCE == 0:
+            raise MessageError(f"message {at - 1}: {error}") from None
+        if at % _AT_ONCE == 0:
             await asyncio.sleep(0)
     return rows
 

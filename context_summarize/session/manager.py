@@ -105,8 +105,8 @@ class SummarizingContextManager:
         Hosts find it as the capability `context.request_retention`.
 
         Args:
-            retain_contents: contents of user rows marked ephemeral and persisted. The request shows those that a
-                compaction has summarised whole, right after the summaries. Anything but a list raises TypeError.
+            retain_contents: contents of user rows marked ephemeral and persisted. If a compaction has summarised one,
+                the request shows it whole right after the summaries. Anything but a list raises TypeError.
             provider, token_budget: as in `get_messages_for_request`.
             hard_fit: True if the provider has refused the last request as too large; this one is smaller.
         """
@@ -211,7 +211,7 @@ class SummarizingContextManager:
         return await self._steering.unpin(messages)
 
     async def settle(self) -> None:
-        """Waits for prefetched summaries, at most `wait_seconds`: replays leave no time between requests."""
+        """Waits at most `wait_seconds` for prefetched summaries. Replays leave no time between requests."""
         await self._current.prefetch.settled(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
@@ -274,7 +274,7 @@ class SummarizingContextManager:
         return self._requests.compacting_requests > 0
 
     async def stop_waiting(self) -> None:
-        """Answers a request that waits for summaries now, because the host has cancelled. The work goes on."""
+        """Ends the waits of requests at once, because the host has cancelled. The summaries are still made."""
         self._current.summaries.end_waits()
 
     async def prepare(self) -> None:
@@ -286,8 +286,8 @@ class SummarizingContextManager:
     async def finish(self) -> None:
         """Ends the session's work: waits some seconds for summaries under way, stores them, and ends the others.
 
-        With `close()` it takes at most five seconds. Hosts clean up their providers before the context: calls that
-        still run then would fail.
+        With `close()` it takes at most five seconds. Hosts clean up their providers before the context, so a call that
+        still ran then would fail.
         """
         await self._current.finish()
 

@@ -72,7 +72,7 @@ class Mounts:
         """Returns the provider that writes summaries, with its model; None without one.
 
         It is `summary_provider` if that is mounted, or the provider that the role resolves to. Else it is the provider
-        of the request, which is not asked for a model of another one.
+        of the request. This one is not asked for the model of a `summary_provider` that is not mounted.
         """
         provider, model, mounted, basis = self.seen(None), self._config.summary_model, self.mounted(), "request"
         if self._config.summary_provider is not None:

@@ -18,7 +18,7 @@ PlanNext = Callable[[Conversation, RequestLimits], Plan]
 
 
 class Prefetch:
-    """Starts the summaries of the next compaction, and the merges of them once they are there.
+    """Starts the summaries of the next compaction, and their merges once these summaries are known.
 
     Args:
         plan_next: plans the next compaction of a conversation.
@@ -34,7 +34,7 @@ class Prefetch:
         """Keys started for the next compaction. One that fails is not started again before that compaction."""
         self._task: asyncio.Task[None] | None = None
         self._given_up_at: int | None = None
-        """The registry's version when a wait timed out: a call that hangs is waited for only once."""
+        """The registry's version when a wait timed out. Until it changes, `settled` does not wait again."""
         self._closed = False
 
     def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
@@ -77,7 +77,7 @@ class Prefetch:
         return is_new or (self._task is not None and not self._task.done())
 
     async def settled(self, seconds: float) -> None:
-        """Waits for the task, at most so many seconds; a task that was late once is not waited for again."""
+        """Waits at most so many seconds for the task."""
         if self._task is None or self._given_up_at == self._summaries.version:
             return
         done, _ = await asyncio.wait([self._task], timeout=seconds)

@@ -44,10 +44,10 @@ class Records:
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
 
     async def write(self, chat: Conversation, *, is_new: bool = True) -> None:
-        """Writes the view's record and the session's own one. A cancelled caller does not stop the write.
+        """Writes the view's record and the session's own record. A cancelled caller does not stop the write.
 
         Args:
-            is_new: False if the view comes from a record.
+            is_new: False if the view comes from a record, which is then not written again.
         """
         log, steered = chat.log, chat.steered
         found, view = dict[str, Any](), None
@@ -82,9 +82,9 @@ class Records:
             await asyncio.wait([self._writing], timeout=0.5)
 
     async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered, bool]:
-        """Returns the record to resume from, or None; the user's changes; and whether both must be written.
+        """Returns the record to resume from, or None; the user's changes; and True if the own record must be written.
 
-        A history that continues the session's rows shows the session's view. Another one resumes from the farthest
+        A history that continues the session's rows shows the session's view. Another history resumes from the farthest
         record whose rows it begins with.
         """
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None

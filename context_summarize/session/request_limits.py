@@ -65,7 +65,7 @@ class RequestLimits:
         return self.correct(view_tokens + self.own.system_tokens)
 
     def beside(self, tokens: int) -> RequestLimits:
-        """Returns the limits of a view that leaves room for rows of this size."""
+        """Returns the limits of a view beside which rows of this size are shown."""
         room = self.own.view_room - tokens
         return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 

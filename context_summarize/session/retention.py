@@ -14,7 +14,7 @@ from context_summarize.tokens.measure import Count, measure
 
 
 class Retention:
-    """Holds copies of the wanted rows that the view does not show whole. Requests show them right after the summaries.
+    """Holds copies of the wanted reminders that the view does not show whole. Requests show them after the summaries.
 
     A copy stays until the next compaction, even if the host no longer wants it. So the earlier request is a prefix of
     the later one.
@@ -41,11 +41,11 @@ class Retention:
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
             elif not _is_whole(chat, index):
                 held += filter(None, [view_row(chat.log.rows[index])])
-        is_new = held != self.held
+        has_changed = held != self.held
         self.held, self._compaction = held, compaction
-        if is_new:
+        if has_changed:
             self.tokens = sum(measure(row, self._count) for row in held)
-        return is_new
+        return has_changed
 
 
 def _is_whole(chat: Conversation, index: int) -> bool:

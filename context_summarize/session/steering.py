@@ -19,7 +19,7 @@ from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_LOOKS = 8
-"""Plans of one preview. Each looks up the texts that it lacks; with their sizes the next plan may lack others."""
+"""So often a preview plans anew, with the texts that the last plan lacked and the store has."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
 
@@ -156,7 +156,7 @@ def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Con
     Raises:
         SteeringError: the earlier view does not fit.
     """
-    # At a provider that refers to earlier answers by id, the compaction has begun a new chain.
+    # Present rows lose their continuation ids, because the compaction has begun a new chain at the provider.
     back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
     size = back.rendering().tokens
     if (tokens := limits.used(size)) > limits.budget:

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
-"""Seconds before a provider is asked again: after an answer, and after a question without one."""
+"""Seconds before a provider is asked again: the first after an answer, the second after a question that hangs."""
 _THREADS = DaemonThreads()
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
@@ -177,7 +177,7 @@ class Windows:
 _SMALLER = 0.9
 """Share of a refused request that the next one may take."""
 _ACCEPTED = 10
-"""Answers after which larger requests are tried again, once: a passing fault may have caused the refusal."""
+"""After so many answers the bound is lifted until the next refusal: a passing fault may have caused the first one."""
 _LIMIT = re.compile(
     r"(?:context|maximum (?:number of tokens|model length|prompt length)|limit of|>)[^\d]{0,40}(\d[\d,]{3,})"
 )
@@ -212,7 +212,7 @@ class Refusals:
         self._provider: Any = None
         """The provider of the last request."""
         self._refused: dict[int, _Refused] = {}
-        """By the identity of the provider, which lives as long as its session."""
+        """By `id()` of the provider, which lives as long as its session."""
         self._open: tuple[int, str] | None = None
         """The last refusal, while it may be a helper's: the size of the request, and the words."""
 

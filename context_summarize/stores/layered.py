@@ -26,8 +26,8 @@ class LayeredStore:
     """A `SummaryStore` that reads from memory first, then from the persistent store, and writes to both.
 
     When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and only
-    memory is used for 30 s. Once the store works again, the missing entries are written. `name` is for the log, without
-    secrets.
+    memory is used for 30 s. Once the store works again, the missing entries are written. The log shows `name`, which
+    has no secrets.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class LayeredStore:
         self._name, self._timeout, self._clock = name, timeout, clock
         self._retry_at = {"read": 0.0, "write": 0.0}
         self._has_warned = False
-        """True from the warning until an entry is written again. Reading may work while the disk is full."""
+        """True from the warning until an entry is written again, for reads may go on working while the disk is full."""
         self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
         """Entries that are not written yet, the oldest first. They are small next to the history in memory."""
         self._writer: asyncio.Task[None] | None = None
@@ -96,7 +96,8 @@ class LayeredStore:
                     "%s; meanwhile summaries are kept in memory, and the store is tried again every 30 seconds", seen
                 )
             self._has_warned = True
-            self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)  # a full disk can be read
+            # After a failed write reads go on: a full disk can still be read.
+            self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)
             return None
         if self._unwritten:
             self._start_writer()
@@ -116,7 +117,7 @@ class LayeredStore:
         while self._unwritten:
             name, call = next(iter(self._unwritten.items()))
             del self._unwritten[name]
-            if not await self._ask("write", partial(_done, call)):
+            if not await self._ask("write", partial(_write_and_confirm, call)):
                 self._unwritten.setdefault(name, call)  # after the others, so that it does not block them
                 return
             if self._has_warned:
@@ -124,6 +125,7 @@ class LayeredStore:
                 logger.info("%s works again", self._name)
 
 
-async def _done(write: Callable[[], Awaitable[None]]) -> bool:
+async def _write_and_confirm(write: Callable[[], Awaitable[None]]) -> bool:
+    """Returns True, because a write returns None, as `_ask` does after a failure."""
     await write()
     return True

@@ -144,7 +144,7 @@ def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, cle
 
     Args:
         clean: removes secrets.
-        is_last: True if an answer that was cut off counts with half the requested length; else it needs all of it.
+        is_last: True if no other request follows. Then an answer that was cut off needs half the requested length only.
 
     Raises:
         AnswerRefusedError: the answer is no summary.

@@ -30,9 +30,8 @@ _CHARACTERS = 40
 class SummaryRegistry:
     """Makes summaries in tasks, which requests share and wait for, and keeps their texts.
 
-    `known` and `shown` start nothing. A node is known once it has a text or a fallback: then it has a row, and so a
-    size. Requests that need the same key share one call. A task outlives the request that started it, and puts its
-    result into the store.
+    `text_of` and `row_of` start nothing. Requests that need the same key share one call. A task outlives the request
+    that started it, and puts its result into the store.
 
     Args:
         is_cancelled: returns True once the host has cancelled; then no request waits.
@@ -51,9 +50,9 @@ class SummaryRegistry:
         """True after the warning that a wait brought no summary, until a summary comes."""
         self._texts: dict[str, Summary] = {}
         self.stored: set[str] = set()
-        """Keys of the texts that took no call of this session."""
+        """Keys of the texts that come from the store, without a call of this session."""
         self._fallbacks: dict[str, Summary] = {}
-        """They replace texts until the next compaction."""
+        """By key. They replace missing texts until the next compaction."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()

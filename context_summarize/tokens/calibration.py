@@ -19,7 +19,7 @@ class Meter:
         self._excess = 0
 
     def served(self, estimate: int, *, system: int = 0, may_chain: bool = False) -> None:
-        """Notes that a view of so many estimated tokens was served; a later one replaces it.
+        """Records that a view of so many estimated tokens was served. It replaces the view before.
 
         Args:
             system: tokens of its system rows, which no chain repeats.
@@ -33,7 +33,7 @@ class Meter:
         return self._served[0] if self._served is not None else None
 
     def answered(self) -> None:
-        """Notes that the last view was answered without usage."""
+        """Records that the last view was answered without usage."""
         self._served = None
 
     def claim(self) -> Callable[..., bool]:
@@ -49,7 +49,7 @@ class Meter:
         return not self._is_claimed and self._taken(usage)
 
     def is_of_view(self, usage: Mapping[str, Any]) -> bool:
-        """Returns True if these may be the figures of the served view: less than 0.6 of it is a helper's call."""
+        """Returns True if these may be the figures of the served view. Figures below 0.6 of it are a helper's."""
         return self._served is not None and _actual(usage) >= max(0.6 * self._served[0], 1)
 
     def _taken(self, usage: Mapping[str, Any]) -> bool:
@@ -87,7 +87,7 @@ class Meter:
         return round(self._ratio * estimate + self._constant)
 
     def own(self, tokens: int) -> int:
-        """Returns so many tokens of a conversation, as the provider counts, in our own tokens, without the constant."""
+        """Returns our own tokens for so many tokens of a conversation as the provider counts, without the constant."""
         return max(0, int(tokens / self._ratio))
 
     def invert(self, tokens: int) -> int:

@@ -61,7 +61,7 @@ def cut_middle(text: str, limit_bytes: int, characters: int | None = None) -> st
     """Returns head (two thirds), a count of what was left out, and tail (one third); a short text is unchanged.
 
     Args:
-        characters: those of the whole text, if `text` has only its ends.
+        characters: the length of the whole text, if `text` has only its two ends.
     """
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
         return text
