@@ -130,11 +130,7 @@ class Draft:
         return tuple(node for node in self.view.nodes if self._given.size_of(node) is None)
 
     def summarise(self, keep_recent: int, goal: int) -> None:
-        """Summarises the oldest segments until the view takes no more than `goal` tokens.
-
-        Args:
-            keep_recent: newest rows that stay verbatim.
-        """
+        """Summarises the oldest segments until the view takes no more than `goal` tokens."""
         limit, frontier, segments = self._given.log.summarisable(keep_recent), self.view.frontier, self._given.segments
         for leaf in segments.from_group(frontier) if segments else ():
             is_out_of_reach = leaf.end_group > limit or not self._may_show(leaf)

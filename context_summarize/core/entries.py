@@ -32,7 +32,6 @@ def group_entries(rows: Sequence[Row], group: Group, tokens: Callable[[int], int
 
     Args:
         rows: the whole history.
-        tokens: returns the size of a row.
     """
     answered = answered_calls(group) if group.answers else {}
     answers = {index: [call.id for call in calls] for index, calls in answered.items()}

@@ -80,7 +80,7 @@ class Current:
         self._seconds_left = END_SECONDS
         """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
-        """The identity of the last finished request. If the same request comes again, it gets the same view."""
+        """The values of the last finished request. If the same request comes again, it gets the same view."""
         self.chat = self.fresh()
 
     def fresh(self) -> Conversation:

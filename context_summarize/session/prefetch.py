@@ -18,11 +18,7 @@ PlanNext = Callable[[Conversation, RequestLimits], Plan]
 
 
 class Prefetch:
-    """Starts the summaries of the next compaction, and their merges once these summaries are known.
-
-    Args:
-        plan_next: plans the next compaction of a conversation.
-    """
+    """Starts the summaries of the next compaction, and their merges once these summaries are known."""
 
     def __init__(self, summaries: SummaryRegistry, outbox: Outbox, plan_next: PlanNext) -> None:
         self._summaries = summaries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
@@ -26,19 +26,6 @@ _COLD_AFTER = 3_600
 """Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """The last served request: the clock's time, its log, and how many rows the log had."""
-
-    at: float = math.inf
-    log: Log | None = None
-    rows: int = 0
-
-    def is_of(self, log: Log) -> bool:
-        """Returns True if no row has come since."""
-        return self.log is log and self.rows == len(log)
-
-
 class Requests:
     """Answers requests: decides and acts until the decision is to go on."""
 
@@ -47,14 +34,17 @@ class Requests:
         self._services, self._config, self._host = current.services, current.services.config, current.host
         self._summaries = current.summaries
         self.compactions = Compactions(current)
-        self._last = _Served()
+        self._last_at = math.inf
+        """The clock's time when the last request was served."""
+        self._last: tuple[Log | None, int] = (None, 0)
+        """The log of that request, and how many rows it had."""
         self.compacting_requests = 0
         """Counts the running requests whose compaction is due."""
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
         attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
-        if wanted.hard_fit and self._last.is_of(self._current.chat.log):
+        if wanted.hard_fit and self._last == (self._current.chat.log, len(self._current.chat.log)):
             # The provider has refused the request that was served last. It gets a smaller one, whatever we count.
             seen = await self.observe(wanted, given)
             wanted = replace(wanted, token_budget=max(1, min(seen.limits.budget, seen.used - 1)))
@@ -62,9 +52,10 @@ class Requests:
         seen = await self._act(wanted, given, attempts)
         if not self._is_answered(seen):
             self._current.answered = self._identity(seen, self._summaries.version if attempts.is_late else None)
-        if not self._last.is_of(seen.chat.log):
+        served = (seen.chat.log, len(seen.chat.log))
+        if self._last != served:
             self._services.totals.requests += 1
-        self._last = _Served(self._services.clock(), seen.chat.log, len(seen.chat.log))
+        self._last, self._last_at = served, self._services.clock()
         rows = self._served(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before prefetch starts tasks that flush it too
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
@@ -130,15 +121,15 @@ class Requests:
     def facts(self, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> Facts:
         """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
-        last = self._last
+        last_log, last_rows = self._last
         # Summaries were made ahead only if the log has grown since its last request. After a resume there was none.
-        has_grown = last.log is chat.log and len(chat.log) > last.rows
+        has_grown = last_log is chat.log and len(chat.log) > last_rows
         has_provider = self._host.mounts.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
         # A request compacts once; twice only if rows that came meanwhile do not fit.
         most_compactions = 2 if seen.used > limits.budget and not is_manual else 1
-        seconds = self._services.clock() - last.at
+        seconds = self._services.clock() - self._last_at
         return Facts(
             used=seen.used,
             budget=limits.budget,
@@ -154,9 +145,7 @@ class Requests:
         )
 
     def _identity(self, seen: Situation, late_at: int | None = None) -> tuple[object, ...]:
-        """Returns the identity of a request: the values by which two requests differ.
-
-        The limits in our own tokens are left out, because each measurement changes them a little.
+        """Returns the values by which two requests differ, without our own limits, which each measurement changes.
 
         Args:
             late_at: the registry's version, if the request went on without late summaries. When one arrives the

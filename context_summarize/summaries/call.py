@@ -116,9 +116,6 @@ class Summarizer:
     async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
         """Returns one summary from the provider; reports it in events, totals and the log.
 
-        Args:
-            may_ask: returns True while a request waits, so that hooks may ask the user.
-
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
             AskLater: a hook would ask the user, and no request waits.
