@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.1
-"""While it waits, code asks the host again after so many seconds whether it has cancelled."""
+"""While it waits, code asks the host again after this many seconds whether it has cancelled."""
 GRACE = 0.25
 """Seconds that cancelled foreign work gets to end before it is abandoned."""
 LONG = 40_000
@@ -23,7 +23,7 @@ LONG = 40_000
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Returns the result of `do` for texts of so many characters: called directly if they are few, else in a thread."""
+    """Returns the result of `do`, which reads this many characters: in a thread, or directly if they are few."""
     return do(*args, **options) if characters <= LONG else await asyncio.to_thread(do, *args, **options)
 
 

@@ -103,9 +103,9 @@ def _single(index: int, row: Row) -> Group:
 
 
 LONGEST_ROW_SEGMENTS = 10
-"""A row longer than so many segments is cut to that length."""
+"""A row longer than this many segments is cut to that length."""
 _MARGIN = 64_000
-"""So many characters beyond each cut are searched for secrets too. Otherwise only half of a secret would be seen."""
+"""This many characters beyond each cut are searched for secrets too. Otherwise only half of a secret would be seen."""
 
 
 def render_group(

@@ -32,7 +32,7 @@ class Limits:
     shorten_above: int | None
     """Tool results above this many tokens are shortened; None = never."""
     shorten_newest_above: int | None = None
-    """The same for results among the newest rows, if a compaction would leave more than `most_left`."""
+    """The threshold for results among the newest rows, if a compaction would leave more than `most_left`."""
     notes_room: int = 0
     """Tokens that the row of notes may take; they are part of `share`."""
 
@@ -52,16 +52,16 @@ class Limits:
         return int(_LEFT * self.base)
 
     def full_after(self, left: int) -> int:
-        """Returns the tokens at which the view counts as full, if the last compaction left so many.
+        """Returns the tokens at which the view counts as full after a compaction that left `left` tokens.
 
         That is the base. If more than half of the base was left, it is twice what was left, at most `view_room`.
         """
         return min(self.view_room, max(self.base, 2 * left))
 
     def due_after(self, left: int) -> int:
-        """Returns the tokens of the view at which a compaction is due, if the last one left so many.
+        """Returns the tokens of the view at which a compaction is due after one that left `left` tokens.
 
-        A compaction that would leave so many is worth making from the same size on. The more is left, the later the
+        A compaction that would leave `left` is worth making from that size on. The more is left, the later the
         next one is due, because each compaction empties the provider's prompt cache.
         """
         free = max(0, self.full_after(left) - left)

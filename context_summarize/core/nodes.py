@@ -74,7 +74,7 @@ def segment_key(
 
 
 MOST_GROWTH = 10
-"""A merged summary is at most so many times as long as a segment's."""
+"""A merged summary is at most this many times as long as a segment's."""
 
 
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
@@ -102,9 +102,9 @@ def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> I
 
 
 def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
-    """Returns the nodes to merge next: the oldest `fan_in` neighbours of the lowest level that has so many.
+    """Returns the nodes to merge next: the oldest `fan_in` neighbours of the lowest level that has that many.
 
-    If no level has so many, they are all nodes of the lowest level that has at least two; else none. A merge of fewer
+    If no level has that many, they are all nodes of the lowest level that has at least two; else none. A merge of fewer
     than `fan_in` grows: it is made anew from its children and the nodes after it. Each merge of a merge loses some
     content, so only full ones are merged further, and the lowest level comes first.
     """

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 _MOST_RESULTS = 1_000_000
 """So far back, in characters, tool results are read at one compaction. Of older rows only the rest is read."""
 _LONG_ROW = 125_000
-"""Rows are cut as for a segment of so many tokens. So only the two ends of a very long row are read."""
+"""Rows are cut as for a segment of this many tokens. So only the two ends of a very long row are read."""
 _MOST_LOST = 500
 """Values that are remembered after the summary that contained them has gone."""
 _FRAME_TOKENS = 50

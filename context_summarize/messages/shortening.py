@@ -12,7 +12,7 @@ from context_summarize.messages.text import content_text, is_image
 Short: TypeAlias = Callable[[Any], Any]
 _NO_IMAGE = "[image left out to save room]"
 _MIN_CUT = 120
-"""A text of at most so many characters is not cut, because the note about the rest would take the room."""
+"""A text of at most this many characters is not cut, because the note about the rest would take the room."""
 _STEERING = ("type", "id", "tool_call_id", "name", "tool")
 """Keys of a block that control the host. Only the values of other keys are shortened."""
 _FIRST = (*PRIVATE_BLOCKS, "tool_result")

@@ -17,7 +17,7 @@ from context_summarize.transcript.rendered import RenderedRow, may_be_call
 _MOST = 3_000
 """The newest sentences and calls that are kept."""
 _MOST_RULES = 1_000
-"""So many older sentences are kept too, if they have the sign of a rule."""
+"""This many older sentences are kept too, if they have the sign of a rule."""
 _MOST_LINES = 10_000
 """The newest lines of each kind that are kept."""
 _SENTENCE = 400

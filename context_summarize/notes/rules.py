@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from context_summarize.notes.prose import NO_BLANKS, flat
 
 _LEAST = 4
-"""A line of at least so many words may be a part of a sentence; a shorter one must be the whole sentence."""
+"""A line of at least this many words may be a part of a sentence; a shorter one must be the whole sentence."""
 _DECOMPOSED = 256
 """Characters that are decomposed at once: the time to sort a run of marks grows with the square of its length."""
 _INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")

@@ -16,7 +16,7 @@ Place = tuple[int, int]
 """The place of a sentence: the number of its message, and the sentence's number in it."""
 
 SHORT_MESSAGE = 40
-"""A message of at most so many characters belongs to the one before it: "Not to Bob.", "undo it"."""
+"""A message of at most this many characters belongs to the one before it: "Not to Bob.", "undo it"."""
 _COMMON = 3
 """A word that more messages contain does not connect two sentences; a figure always does."""
 _PARTS = 8

@@ -26,7 +26,7 @@ from context_summarize.tokens.measure import Count
 logger = logging.getLogger(__name__)
 
 _PASSAGE = 170
-"""After so many characters a passage ends with its sentence. Short passages answer more questions than long ones."""
+"""After this many characters a passage ends with its sentence. Short passages answer more questions than long ones."""
 _END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
 _MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")

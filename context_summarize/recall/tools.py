@@ -30,7 +30,7 @@ Steers how this conversation is kept within the model's window. Use it only when
 - unpin: let go of these messages, or of all if messages is not given
 Summaries and the tool recall name message numbers. Tell the user the answer in one sentence."""
 _FIELD_OF = {"status": "", "compact": "keep", "undo": "", "pin": "messages", "unpin": "messages"}
-"""The further field of each action."""
+"""The one field that each action takes besides; "" for none."""
 _MOST_MESSAGES = 50
 _NOTHING = "Nothing was compacted: the newest messages are kept as they are, and nothing else is long enough."
 _NUMBERS = re.compile(r"#?(\d{1,9})(?:\s*(?:-|–|to)\s*#?(\d{1,9}))?")

@@ -17,11 +17,11 @@ WITHHELD = "[withheld: a redact pattern took too long]"
 """In place of a whole text that the user's own patterns could not search in time."""
 _MARK = "[redacted: own pattern]"
 _PASS_MARKS = rf"(?:\[redacted:\x20[^\]\n]{{1,40}}\]|{re.escape(WITHHELD)})(*SKIP)(*FAIL)|"
-"""Before a pattern: the search goes on after a mark, so that it may be applied twice."""
+"""Comes before each pattern. The search skips marks, so that patterns may be applied twice."""
 _SECONDS = 1.0
 """Longest time that the patterns may take for one text."""
 _SECONDS_LATER = 0.1
-"""The same once they have taken too long, so that a session goes on."""
+"""The time after they have once taken too long, so that they delay the session no more."""
 
 
 class OwnPatterns:

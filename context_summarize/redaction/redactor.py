@@ -27,7 +27,7 @@ Redact = Callable[[str], str]
 _WINDOW = 64_000
 """Characters of a long text that are searched at once."""
 _MORE = 16_000
-"""A window also shows so many characters after its own. So a secret of at most this length is whole in one window."""
+"""A window also shows this many characters after its own. So a secret of at most this length is whole in one window."""
 _TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}(?=(?P<right>[\w+/=.~:-]{4,400}+))")
 """The last word of a line and the first one of the next; between two blocks there may be an empty line."""
 
@@ -182,7 +182,7 @@ class View:
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int], dict[int, int]]:
-        """Returns where the view goes on after a difference; how much longer the original is up to there; widths."""
+        """Returns the place after each difference, how much longer the original is up to there, and widths of codes."""
         places, shifts, widths = [0], [0], {}
         for found in self._disguises.finditer(self._of):
             at = found.start() - shifts[-1]

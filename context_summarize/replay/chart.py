@@ -11,7 +11,7 @@ from context_summarize.replay.result import ReplayResult
 WIDTH, HEIGHT = 880, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 764, 16, 286
 _MOST_BUDGETS = 4
-"""The chart is at most so many budgets high; the curve of a longer history ends at the top."""
+"""The chart is at most this many budgets high; the curve of a longer history ends at the top."""
 _LINE = 15
 """Pixels from one line of a label to the next."""
 
@@ -85,7 +85,7 @@ def _grid(scale: _Scale, requests: int) -> Iterator[Element]:
 
 
 def _step(most: float, lines: int) -> int:
-    """Returns the smallest 1, 2 or 5 times a power of ten that gives at most so many lines."""
+    """Returns the smallest 1, 2 or 5 times a power of ten that gives at most this many lines."""
     sizes = (int(factor * 10**power) for power in range(12) for factor in (1, 2, 5))
     return next(size for size in sizes if most / size <= lines)
 

@@ -23,7 +23,7 @@ from context_summarize.transcript.rendered import RenderedRow, counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _COMPACTIONS = 300
-"""The page shows the newest so many, so that a browser opens the page of any session."""
+"""The page shows at most this many, the newest, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
 """Most characters of a text, and most values of a list. The page says how much is left out."""
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."

@@ -110,7 +110,7 @@ class _Session:
             self._made.append({**data, "reason": self._reason})
 
     def served(self, row: int, view: Sequence[JsonRow]) -> None:
-        """Notes the view that answered the request before this row, counted from 1."""
+        """Records the view that answered the request before this row, counted from 1."""
         ours = tuple(shown for shown in view if (shown.get("metadata") or {}).get("source") == SOURCE)
         for data in self._made:
             made = Compaction(

@@ -13,7 +13,7 @@ from context_summarize.core.segments import Cutting, Segments, derive_segment_to
 from context_summarize.core.view import View
 
 _FRESH = 20
-"""Until so many rows have come after a compaction, another one is made only if the base is full."""
+"""Until this many rows have come after a compaction, another one is made only if the base is full."""
 _MOST_EARLIER = 8
 """Earlier views that are kept in memory for `undo()`; records hold older ones."""
 

@@ -73,7 +73,7 @@ class Prefetch:
         return is_new or (self._task is not None and not self._task.done())
 
     async def settled(self, seconds: float) -> None:
-        """Waits at most so many seconds for the task."""
+        """Waits at most this many seconds for the task."""
         if self._task is None or self._given_up_at == self._summaries.version:
             return
         done, _ = await asyncio.wait([self._task], timeout=seconds)

@@ -21,7 +21,7 @@ _PREFETCH = 2 / 3
 _YOUNG = 40
 """A session with fewer rows and no compaction may stay short, as those of sub-agents do."""
 _PREFETCH_YOUNG = 0.9
-"""The same share for such a session."""
+"""The share that counts instead for such a session."""
 _COLD_AFTER = 3_600
 """Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
 

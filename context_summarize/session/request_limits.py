@@ -52,7 +52,7 @@ class RequestLimits:
     budget: int
     """Tokens, as the provider counts."""
     own: Limits
-    """The same in our own tokens."""
+    """The limits in our own tokens."""
     system_prompt: str | None
     """The prompt of the host's factory, which hides stored system rows; None without one."""
     status: JsonRow | None

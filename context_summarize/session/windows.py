@@ -177,7 +177,7 @@ class Windows:
 _SMALLER = 0.9
 """Share of a refused request that the next one may take."""
 _ACCEPTED = 10
-"""After so many answers the bound is lifted until the next refusal: a passing fault may have caused the first one."""
+"""After this many answers the bound is lifted until the next refusal: a passing fault may have caused the first one."""
 _LIMIT = re.compile(
     r"(?:context|maximum (?:number of tokens|model length|prompt length)|limit of|>)[^\d]{0,40}(\d[\d,]{3,})"
 )
@@ -189,7 +189,7 @@ class _Refused:
     """The bound that a provider's refusals set."""
 
     most: int
-    """The next requests may take so many of our own tokens."""
+    """The next requests may take this many of our own tokens."""
     named: int | None = None
     """The window that a refusal has named."""
     is_firm: bool = False

@@ -113,7 +113,7 @@ _LOOP = 100
 _TIMES = 4
 """Repetitions that make a loop."""
 _LONGEST = 4
-"""A summary is cut off beyond so many times the requested length."""
+"""A summary is cut off beyond this many times the requested length."""
 _LEAST = 512
 """Tokens that any summary may have: a short one has headings too."""
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
@@ -168,7 +168,7 @@ def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, cle
 
 
 def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
-    """Returns why a text of so many tokens is no summary; None if its form is that of a summary."""
+    """Returns why a text of this many tokens is no summary; None if its form is that of a summary."""
     if not text:
         return "empty"
     if len(text) <= _SHORT and _DECLINES.match(text):

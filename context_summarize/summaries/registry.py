@@ -22,7 +22,7 @@ from context_summarize.summaries.services import Services
 logger = logging.getLogger(__name__)
 
 MAX_REFUSALS = 3
-"""After so many refusals, of two answers each, a key is not requested again."""
+"""After this many refusals, of two answers each, a key is not requested again."""
 _CHARACTERS = 40
 """Characters that may be read for each token of a segment: a row may be ten times as long as its segment."""
 

@@ -19,7 +19,7 @@ class Meter:
         self._excess = 0
 
     def served(self, estimate: int, *, system: int = 0, may_chain: bool = False) -> None:
-        """Records that a view of so many estimated tokens was served. It replaces the view before.
+        """Records that a view of this many estimated tokens was served. It replaces the view before.
 
         Args:
             system: tokens of its system rows, which no chain repeats.
@@ -87,7 +87,7 @@ class Meter:
         return round(self._ratio * estimate + self._constant)
 
     def own(self, tokens: int) -> int:
-        """Returns our own tokens for so many tokens of a conversation as the provider counts, without the constant."""
+        """Returns our own tokens for a conversation of this many as the provider counts, without the constant."""
         return max(0, int(tokens / self._ratio))
 
     def invert(self, tokens: int) -> int:

@@ -22,7 +22,7 @@ PIECE_CHARS = 25_000
 EXACT_CHARS = 4_000_000
 """Longest text that is counted whole. No window has room for a longer one, so an estimate is enough for it."""
 RUN_CHARS = 512
-"""Longest piece of a run without a break: at most 2 kB in UTF-8. A cut is searched for within so many characters."""
+"""Longest piece of a run without a break: at most 2 kB in UTF-8. A cut is searched for within this many characters."""
 
 _WHOLE_RUNS = PIECE_CHARS // RUN_CHARS * RUN_CHARS
 _PATTERN = (
