@@ -98,15 +98,15 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
         except ValueError:
             if not begun:
                 break
-            entries.leave_out("not JSON", place)
+            entries.leave_out("not in JSON", place)
         begun = True
     if not begun and data.strip():
         try:
             entries.read(_json(data), "")
         except ValueError as error:
-            raise CommandError(f"{source} is not JSON in UTF-8: {error}; {_EXPECTED}") from None
+            raise CommandError(f"{source} cannot be read as JSON in UTF-8: {error}; {_EXPECTED}") from None
     if not (rows := entries.rows()):
-        left_out = ", but ".join(filter(None, ["no messages", entries.left_out()]))
+        left_out = ", only ".join(filter(None, ["no messages", entries.left_out()]))
         raise CommandError(f"{source} holds {left_out}; {_EXPECTED}")
     return Recording(name, rows, entries.left_out())
 
@@ -114,5 +114,5 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
 def _json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"))
-    except RecursionError as error:
-        raise ValueError(f"{error}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

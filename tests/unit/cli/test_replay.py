@@ -101,7 +101,7 @@ def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> Non
 
     assert told.exit_code == 0
     note, report = told.stderr.splitlines()
-    assert note == "note: left out of session.jsonl: 1 not JSON (first: line 161)"
+    assert note == "note: left out of session.jsonl: 1 entry not in JSON (first: line 161)"
     assert report == f"The report is in {page}; a browser opens it."
     assert page.read_text("utf-8").startswith("<!doctype html>")
     assert ", 3 messages shortened, waited 0 ms." in page.read_text("utf-8")
