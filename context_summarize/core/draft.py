@@ -11,7 +11,7 @@ from context_summarize.core.groups import Group
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, next_run
-from context_summarize.core.render import pins, results, short, shown
+from context_summarize.core.render import results, short, shown, verbatim_groups
 from context_summarize.core.segments import Segments
 from context_summarize.core.view import View
 from context_summarize.messages.rows import SYSTEM_ROLES
@@ -102,7 +102,7 @@ class Draft:
             self._sizes, self._shortened = self._group_sizes(view), view.shortened
         log = self._given.log
         summarised = log.group_position(view.frontier_row) - log.group_position(self._given.view.frontier_row)
-        beside = sum(self._group_size(group, view) for group in pins(log, view))
+        beside = sum(self._group_size(group, view) for group in verbatim_groups(log, view))
         own = (self._opening if view.compactions else 0) + (view.notes.tokens if view.notes else 0)
         return sum(self._sizes[summarised:]) + beside + self._summaries_size(view) + own
 
@@ -179,8 +179,8 @@ class Draft:
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 
-    def shorten_results(self, keep_recent: int, longest: int | None, goal: int | None = None) -> None:
-        """Shortens tool results above `longest` tokens, except those among the newest `keep_recent` rows.
+    def shorten_results(self, spare_rows: int, longest: int | None, goal: int | None = None) -> None:
+        """Shortens tool results above `longest` tokens, except those among the newest `spare_rows` rows.
 
         Args:
             goal: tokens; if given, only the longest results are cut, as far as the view needs to get down to it.
@@ -188,7 +188,7 @@ class Draft:
         log, limits, sizes = self._given.log, self._given.limits, dict[int, int]()
         if longest is None or limits.shorten_above is None:
             return
-        for entry in results(log, self.view.frontier_row, len(log) - keep_recent):
+        for entry in results(log, self.view.frontier_row, len(log) - spare_rows):
             size = short(log, entry, self.view).tokens
             if entry.origin is not None and entry.origin not in self._pinned_rows and size > longest:
                 sizes[entry.origin] = size
@@ -215,7 +215,7 @@ class Draft:
     def _shortenable(self) -> dict[int, int]:
         """Returns the sizes of all rows except the host's system rows: half an instruction is worse than none."""
         log, sizes = self._given.log, dict[int, int]()
-        for group in (*pins(log, self.view), *log.from_row(self.view.frontier_row)):
+        for group in (*verbatim_groups(log, self.view), *log.from_row(self.view.frontier_row)):
             for entry in log.entries(group):
                 row = None if entry.origin is None else log.rows[entry.origin]
                 is_host_system = row and row.role in SYSTEM_ROLES and row.pinned

@@ -51,22 +51,22 @@ class Limits:
         """Tokens of the view above which a compaction also shortens results among the newest rows."""
         return int(_LEFT * self.base)
 
-    def full_at(self, left: int) -> int:
+    def full_after(self, left: int) -> int:
         """Returns the tokens of the view that count as full, if the last compaction left so many.
 
         That is the base. If more than half of the base was left, it is twice what was left, at most `view_room`.
         """
         return min(self.view_room, max(self.base, 2 * left))
 
-    def again_above(self, left: int) -> int:
+    def due_after(self, left: int) -> int:
         """Returns the tokens of the view from which on a compaction is due, if the last one left so many.
 
         From the same size on, a compaction that would leave so many is worth making. The more is left, the later the
         next one is due, because each compaction empties the provider's prompt cache.
         """
-        free = max(0, self.full_at(left) - left)
+        free = max(0, self.full_after(left) - left)
         return max(self.threshold_room, left + int(GROWTH * self.threshold * free))
 
     def defer_below(self, left: int) -> int:
         """Returns the tokens up to which a session may go on while the summaries of that compaction are made."""
-        return (self.again_above(left) + self.full_at(left)) // 2
+        return (self.due_after(left) + self.full_after(left)) // 2

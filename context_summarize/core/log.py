@@ -159,9 +159,10 @@ class Log:
 
     def summarisable(self, keep_recent: int) -> int:
         """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
-        most = len(self.rendered) - (not self.open_groups)
+        closed = len(self.rendered) if self.open_groups else len(self.rendered) - 1
         bound = len(self.rows) - keep_recent
-        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
+        before_bound = bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)
+        return max(0, min(closed, before_bound))
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""

@@ -108,11 +108,12 @@ def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
     than `fan_in` grows: it is made anew from its children and the nodes after it. Each merge of a merge loses some
     content, so only full ones are merged further, and the lowest level comes first.
     """
-    runs, at = list[list[Node]](), len(nodes)
+    runs = list[list[Node]]()
+    start = len(nodes)
     for level, newest_first in groupby(reversed(nodes), key=lambda node: node.level):
-        run = list(newest_first)[::-1]
-        at -= len(run)
-        older = nodes[at - 1] if at else None
+        run = list(reversed(list(newest_first)))
+        start -= len(run)
+        older = nodes[start - 1] if start else None
         if older is not None and older.level == level + 1 and len(older.children) < fan_in:
             run = [*older.children, *run]
         if len(run) > 1:

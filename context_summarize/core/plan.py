@@ -12,7 +12,7 @@ from typing import Literal
 from context_summarize.core.draft import Draft, PlanInput
 from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node, with_children
-from context_summarize.core.render import pins
+from context_summarize.core.render import verbatim_groups
 from context_summarize.core.view import View
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -111,7 +111,7 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
 
 def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan:
     view, after = draft.view, draft.size()
-    pinned = {row for group in pins(given.log, view) for row in range(group.start, group.end)}
+    pinned = {row for group in verbatim_groups(given.log, view) for row in range(group.start, group.end)}
     old = {node.place for node in with_children(given.view.nodes)}
     still_shown = {row: keep for row, keep in view.shortened.items() if row >= view.frontier_row or row in pinned}
     return Plan(

@@ -74,7 +74,7 @@ def render(log: Log, view: View) -> Rendering:
 
 def _head(log: Log, view: View) -> Iterator[Entry]:
     """Yields the rows of nodes in order, each after the pins of its range; then the notes, which change most often."""
-    beside = pins(log, view)
+    beside = verbatim_groups(log, view)
     if view.compactions and not log.opens_with_user():
         yield _own(log, opening_row())
     if view.is_bare:
@@ -97,7 +97,7 @@ def _own(log: Log, row: JsonRow) -> Entry:
     return Entry(None, row, measure(row, log.count))
 
 
-def pins(log: Log, view: View) -> list[Group]:
+def verbatim_groups(log: Log, view: View) -> list[Group]:
     """Returns the groups before the frontier that the view also shows verbatim, in order.
 
     They are the groups of pinned rows, the first and the newest user message, and the groups that the user has pinned.

@@ -18,7 +18,7 @@ from context_summarize.redaction import traceback_of
 from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
-from context_summarize.session.decide import Look, Tried
+from context_summarize.session.decide import Attempts, Situation
 
 logger = logging.getLogger(__name__)
 
@@ -30,42 +30,42 @@ class Compactions:
     """Carries out plans."""
 
     def __init__(self, current: Current) -> None:
-        self._current, self._tasks = current, current.tasks
+        self._current, self._summaries = current, current.summaries
         self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
         """For each of the last compactions, how many requests had been served before it."""
 
-    def may_fire(self) -> bool:
+    def may_compact_again(self) -> bool:
         """Returns True while the throttle allows a compaction of a view that cannot fit."""
         requests = self._current.services.totals.requests
         recent = [at for at in self._made_at if requests - at < _WINDOW]
         return len(recent) < _MOST_COMPACTIONS
 
-    def holds(self, seen: Look) -> bool:
+    def holds(self, seen: Situation) -> bool:
         """Returns True while the conversation and its segments are those that the plan was made for."""
         return self._current.is_current(seen.chat) and seen.chat.segments is self._current.chat.segments
 
-    async def fetch(self, plan: Plan, seen: Look, tried: Tried, *, falls_back: bool) -> None:
+    async def fetch(self, plan: Plan, seen: Situation, attempts: Attempts, *, falls_back: bool) -> None:
         """Gets the texts that a plan lacks. With `falls_back` it does not wait: fallbacks replace the late ones."""
         chat, services = seen.chat, self._current.services
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
         target = await self._current.host.mounts.summariser()
         began = services.clock()
-        if tried.until is None:
-            tried.until = math.inf if plan.reason == "manual" else began + services.config.wait_seconds
-        left = 0.0 if falls_back else max(0.0, tried.until - began)
+        if attempts.until is None:
+            attempts.until = math.inf if plan.reason == "manual" else began + services.config.wait_seconds
+        left = 0.0 if falls_back else max(0.0, attempts.until - began)
         try:
             seconds = None if left == math.inf else left
             with self._current.announcer.waiting():
-                await self._tasks.get(plan.missing, chat.log, target, seconds, tried.stop)
+                await self._summaries.get(plan.missing, chat.log, target, seconds, attempts.stop)
         finally:
-            tried.waited += services.clock() - began
+            attempts.waited += services.clock() - began
         if falls_back:
-            await self._tasks.place(plan.missing, chat.log)
+            await self._summaries.fill_in(plan.missing, chat.log)
         elif self.holds(seen):
-            tried.wait_is_over = not all(map(self._tasks.known, plan.missing))
+            attempts.wait_is_over = not all(map(self._summaries.text_of, plan.missing))
 
-    async def make(self, plan: Plan, seen: Look, tried: Tried) -> Conversation | None:
+    async def make(self, plan: Plan, seen: Situation, attempts: Attempts) -> Conversation | None:
         """Builds a plan's view and makes it current; returns None if the conversation has changed meanwhile."""
         view, kept = await self.view(seen.chat, plan)
         if not self.holds(seen) or len(view.shown) < len(view.nodes):
@@ -78,18 +78,18 @@ class Compactions:
         new = [item for item in view.shown if item.node.place not in shown_before]
         change = Change(
             plan=plan,
-            from_cache=sum(item.node.key in self._tasks.stored for item in new),
+            from_cache=sum(item.node.key in self._summaries.stored for item in new),
             fallbacks=sum(item.summary.fallback for item in view.shown),
             new_fallbacks=sum(item.summary.fallback for item in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
             values=kept,
-            waited=tried.waited,
+            waited=attempts.waited,
         )
-        tried.saved = current.announcer.made(change, seen.limits, before, after)
+        attempts.saved = current.announcer.made(change, seen.limits, before, after)
         current.prefetch.stop()
         current.chat = after
         before.log.keep_entries_of(view)
-        self._tasks.compacted(view.shown, before.log)
+        self._summaries.compacted(view.shown, before.log)
         self._made_at.append(current.services.totals.requests)
         current.services.totals.compactions += 1
         current.services.totals.from_cache += change.from_cache
@@ -98,22 +98,23 @@ class Compactions:
     async def view(self, chat: Conversation, plan: Plan) -> tuple[View, Kept]:
         """Returns the plan's view with the known summaries, and the counts of exact values that it keeps."""
         view, before = plan.view, chat.view
-        rows = filter(None, (self._tasks.shown(node, chat.log) for node in view.nodes))
-        bare = replace(view, shown=tuple(rows), places=before.places, lost_values=before.lost_values)
+        rows = filter(None, (self._summaries.row_of(node, chat.log) for node in view.nodes))
+        without_notes = replace(view, shown=tuple(rows), places=before.places, lost_values=before.lost_values)
         if not view.frontier:
-            return bare, Kept()
+            return without_notes, Kept()
         # The view does not show the summaries below a merge. No view has shown those that were merged at once.
         below = [node for node in with_children(view.nodes) if node not in view.nodes]
-        known = [(node, text) for node in below if (text := self._tasks.known(node)) is not None]
+        known = [(node, text) for node in below if (text := self._summaries.text_of(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
         earlier = {node.place: (node, text) for node, text in known if not text.fallback}
-        jobs = self._current.host.mounts.operations()
+        operations = self._current.host.mounts.operations()
 
         def with_notes() -> tuple[View, Kept]:
-            written = chat.notes.write(bare, [*earlier.values()], plan.notes_room, jobs)
-            frame, pairs = self._current.services.prompts.frame.fill, zip(bare.shown, written.shown, strict=True)
+            written = chat.notes.write(without_notes, [*earlier.values()], plan.notes_room, operations)
+            frame = self._current.services.prompts.frame.fill
+            pairs = zip(without_notes.shown, written.shown, strict=True)
             made = replace(
-                bare,
+                without_notes,
                 shown=tuple(show_node(chat.log, item.node, item.summary, frame, text) for item, text in pairs),
                 notes=show_notes(chat.log, written.text, view.frontier) if written.text else None,
                 places=written.places,
@@ -127,4 +128,4 @@ class Compactions:
         except Exception as error:  # noqa: BLE001 - notes quote any text, and a request can do without them
             trace = traceback_of(error, self._current.services.config.redact)
             logger.error("the notes cannot be written, so the view has none: %s", trace)
-            return bare, Kept()
+            return without_notes, Kept()

@@ -50,7 +50,7 @@ class Conversation:
         """Returns the rows of a request with this view."""
         return render(self.log, self.view)
 
-    def left(self, rendering: Rendering) -> int:
+    def left_by_last(self, rendering: Rendering) -> int:
         """Returns the tokens of the view right after the last compaction or undo."""
         return max(rendering.left, self.steered.undone_at or 0)
 

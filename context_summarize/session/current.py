@@ -67,11 +67,13 @@ class Current:
             sleep=sleep,
         )
         self.summarizer = Summarizer(services)
-        self.tasks = tasks = SummaryRegistry(services, self.summarizer, host.is_cancelled)
+        self.summaries = summaries = SummaryRegistry(services, self.summarizer, host.is_cancelled)
         self.announcer = Announcer(services.outbox, to_user=config.announce and not host.is_child)
         self.retention = Retention(services.count)
-        self.records = Records(services, tasks, host.session_id)
-        self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: next_plan(self.plan_input(chat, limits)))
+        self.records = Records(services, summaries, host.session_id)
+        self.prefetch = Prefetch(
+            summaries, services.outbox, lambda chat, limits: next_plan(self.plan_input(chat, limits))
+        )
         self._redact = build_redactor(config.redact)
         self.cutting = Cutting(services.prompts.segment.hash, services.prompts.merge.hash)
         self._left = END_SECONDS
@@ -92,7 +94,7 @@ class Current:
         """Replaces the conversation; summaries that are being made for the old one are not used."""
         self.prefetch.stop()
         self.announcer.withdraw(0, len(self.chat.log), 0.0)
-        self.tasks.begin_anew()
+        self.summaries.begin_anew()
         self.retention = Retention(self.services.count)
         self.chat, self.answered = chat, None
 
@@ -110,7 +112,7 @@ class Current:
         view = replace(chat.view, hides_system=now.view.hides_system)
         return now.log is chat.log and now.view == view and now.steered is chat.steered
 
-    async def resumed(self, *, hides_system: bool) -> Conversation:
+    async def ready_chat(self, *, hides_system: bool) -> Conversation:
         """Returns the current conversation. Once for each history it resumes from the record that matches.
 
         Calls no provider.
@@ -140,7 +142,7 @@ class Current:
             cutting = replace(self.cutting, segment_tokens=segment_tokens, summary_tokens=summary_tokens)
             segments = Segments(chat.log, cutting, found.view.frontier)
             self.chat = replace(self.chat, segments=segments).with_view(found.view)
-            self.tasks.compacted(found.view.shown, chat.log)
+            self.summaries.compacted(found.view.shown, chat.log)
             self.services.totals.from_cache += sum(not shown.summary.fallback for shown in found.view.shown)
         if is_new:
             await self.records.write(self.chat, is_new=False)
@@ -150,7 +152,7 @@ class Current:
         system = self.host.system
         if not len(self.chat.log) and not system.text:
             return 0
-        chat = await self.resumed(hides_system=system.text is not None)
+        chat = await self.ready_chat(hides_system=system.text is not None)
         return self.host.meter.correct(chat.rendering().tokens + system.tokens + self.retention.tokens)
 
     def observe(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
@@ -173,12 +175,12 @@ class Current:
 
     async def _finished(self) -> None:
         await self.prefetch.close()
-        await self.tasks.close(_FOR_CALLS * self._left)
+        await self.summaries.close(_FOR_CALLS * self._left)
         await self.services.outbox.flush()
 
     async def close(self, *others: Callable[[], Awaitable[None]]) -> None:
         """Ends all work, calls these others at the same time, and closes the store."""
-        ending = (self.prefetch.close, self.tasks.close, self.services.outbox.close, self._release, *others)
+        ending = (self.prefetch.close, self.summaries.close, self.services.outbox.close, self._release, *others)
         await self._ends(lambda: asyncio.gather(*(end() for end in ending)))
 
     async def _release(self) -> None:
@@ -196,7 +198,7 @@ class Current:
         """Returns the input of a plan for this conversation."""
 
         def size_of(node: Node) -> int | None:
-            shown = self.tasks.shown(node, chat.log)
+            shown = self.summaries.row_of(node, chat.log)
             return None if shown is None else shown.tokens
 
         return PlanInput(

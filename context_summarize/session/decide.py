@@ -25,7 +25,7 @@ Decision = tuple[Step, Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Situation:
     """The conversation as a request sees it; sizes are tokens of the request, as the provider counts."""
 
     chat: Conversation
@@ -43,7 +43,7 @@ class Look:
 
 
 @dataclass(slots=True)
-class Tried:
+class Attempts:
     """The attempts of a request so far."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -63,7 +63,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Facts:
     """The facts of a decision, beside its plans. Tokens are those of the whole request, as the provider counts."""
 
     used: int
@@ -83,7 +83,7 @@ class Case:
     """True if the request has made its compaction, or was answered before and nothing is new: hosts may ask thrice."""
     wait_is_over: bool = False
     """True after the deadline, after the host's cancellation, or if a text was late before: more waiting is useless."""
-    may_fire: bool = True
+    may_compact_again: bool = True
     """True if the throttle allows a compaction of a view that cannot fit."""
 
     @property
@@ -103,7 +103,7 @@ class Case:
         return self.reason is None or self.is_answered
 
 
-def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
+def decide(facts: Facts, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
     """Returns the next step of a request; `make` plans a compaction from the texts that are known now.
 
     A request goes on unchanged if no compaction is due, or none is worth making. If all texts of a compaction are
@@ -118,28 +118,28 @@ def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]
     The caller carries the step out and decides again. That ends: after "wait" each missing text has a size, from a
     summary or from the fallback of a failed one, or `wait_is_over` is true. After "fall back" each text has a size.
     """
-    reason = case.reason
-    if reason is None or case.goes_on:
+    reason = facts.reason
+    if reason is None or facts.goes_on:
         return "go on", None
     is_early = reason == "cold_cache"
-    plan = make(CompactionRequest(reason, case.focus, known_only=is_early))
-    defers = is_early or case.used < case.defer_below
-    if plan.missing and case.is_ahead and not is_early:
+    plan = make(CompactionRequest(reason, facts.focus, known_only=is_early))
+    defers = is_early or facts.used < facts.defer_below
+    if plan.missing and facts.is_ahead and not is_early:
         plan = _of_what_is_ready(plan, limits, make, defers=defers)
-    if not is_worthwhile(plan, limits, may_fire=case.may_fire):
+    if not is_worthwhile(plan, limits, may_compact_again=facts.may_compact_again):
         return "go on", plan
     if not plan.missing:
         return "compact", plan
     if defers:
         return "go on", plan
-    if not case.wait_is_over:
+    if not facts.wait_is_over:
         return "wait", plan
-    return ("fall back" if case.used > case.budget else "go on"), plan
+    return ("fall back" if facts.used > facts.budget else "go on"), plan
 
 
-def decide_for(case: Case, given: PlanInput) -> Decision:
+def decide_for(facts: Facts, given: PlanInput) -> Decision:
     """Returns the decision of `decide` with plans that are made from `given`."""
-    return decide(case, given.limits, partial(plan_of, given))
+    return decide(facts, given.limits, partial(plan_of, given))
 
 
 def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
@@ -154,14 +154,14 @@ def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequ
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
     """Returns True if a plan frees enough: the provider must read the rows that it leaves once more, without cache."""
     least = GROWTH * limits.threshold * plan.tokens_after
-    return plan.fits and plan.freed > least and plan.tokens_before >= limits.again_above(plan.tokens_after)
+    return plan.fits and plan.freed > least and plan.tokens_before >= limits.due_after(plan.tokens_after)
 
 
-def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
+def is_worthwhile(plan: Plan, limits: Limits, *, may_compact_again: bool) -> bool:
     """Returns True if a plan frees enough, or is needed to fit.
 
     Args:
-        may_fire: True if the throttle allows a compaction of a view that cannot fit.
+        may_compact_again: True if the throttle allows a compaction of a view that cannot fit.
     """
     if plan.freed <= 0:
         return False
@@ -169,4 +169,4 @@ def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
         return True
     if plan.reason == "cold_cache":
         return 4 * plan.freed >= plan.tokens_before  # the provider's cache is empty
-    return may_fire if plan.reason == "must_fit" else _frees_enough(plan, limits)
+    return may_compact_again if plan.reason == "must_fit" else _frees_enough(plan, limits)

@@ -87,7 +87,10 @@ class Incoming:
                 rows = await self.file.accepted(ours, rows)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
             same = equal_prefix(ours, rows)
-            if same < known or (len(rows) > known < len(log)) or (not known and len(rows) > _MANY):
+            has_changed, is_long_import = same < known, known == 0 and len(rows) > _MANY
+            # Rows that came since the call stay behind the host's new ones.
+            is_overtaken = len(rows) > known and len(log) > known
+            if has_changed or is_overtaken or is_long_import:
                 await self._replace(log, rows, same, known)
             elif self._current.chat.log is log:
                 self._take(rows[same:])
@@ -122,7 +125,7 @@ class Incoming:
             log = self._current.chat.log
             later = [row.raw for row in log.rows[self._rows_before(added) :]]
             self._current.begin(self._current.fresh())
-            self._current.tasks.forget_refusals()
+            self._current.summaries.forget_refusals()
             self._current.summarizer.forget_failures()
             self._take(later)
             if self.file is not None:

@@ -224,7 +224,7 @@ class SummarizingContextManager:
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = bound = served.budget if served else DEFAULT_BUDGET
         if served and self._config.auto_compact:
-            bound = served.used(served.own.defer_below(chat.left(chat.rendering())))
+            bound = served.used(served.own.defer_below(chat.left_by_last(chat.rendering())))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
 
@@ -275,7 +275,7 @@ class SummarizingContextManager:
 
     async def stop_waiting(self) -> None:
         """Answers a request that waits for summaries now, because the host has cancelled. The work goes on."""
-        self._current.tasks.end_waits()
+        self._current.summaries.end_waits()
 
     async def prepare(self) -> None:
         """Checks `summary_provider` and looks for the tool `recall`, once all modules are mounted."""

@@ -24,8 +24,8 @@ class Prefetch:
         plan_next: plans the next compaction of a conversation.
     """
 
-    def __init__(self, tasks: SummaryRegistry, outbox: Outbox, plan_next: PlanNext) -> None:
-        self._tasks = tasks
+    def __init__(self, summaries: SummaryRegistry, outbox: Outbox, plan_next: PlanNext) -> None:
+        self._summaries = summaries
         self._outbox = outbox
         self._plan_next = plan_next
         self._seen: tuple[object, ...] | None = None
@@ -39,7 +39,7 @@ class Prefetch:
 
     def look(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
         """Starts the summaries that can be started now; a task starts the others later. Waits for no provider."""
-        seen = (chat.log, chat.view, limits.own, _leaves(chat), self._tasks.version)
+        seen = (chat.log, chat.view, limits.own, _leaves(chat), self._summaries.version)
         if self._closed or seen == self._seen:
             return
         self._seen = seen
@@ -50,26 +50,26 @@ class Prefetch:
 
     async def _follow(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
         """Plans again whenever texts arrive, and starts the merges whose children are now known."""
-        planned_at = self._tasks.version
+        planned_at = self._summaries.version
         while True:
-            await self._tasks.settled(self._started)
-            if planned_at == self._tasks.version:
+            await self._summaries.settled(self._started)
+            if planned_at == self._summaries.version:
                 return
             await self._outbox.flush()  # the next request, which would also do it, may come much later
-            planned_at = self._tasks.version
+            planned_at = self._summaries.version
             self._start(chat, limits, self._plan_next(chat, limits), target)
 
     def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan, target: Target) -> None:
         """Starts every summary whose children are known."""
-        unmade = {node.place: node for node in to_make(plan.missing, self._tasks.known)}
-        first = [node for node in unmade.values() if all(map(self._tasks.known, node.children))]
+        unmade = {node.place: node for node in to_make(plan.missing, self._summaries.text_of)}
+        first = [node for node in unmade.values() if all(map(self._summaries.text_of, node.children))]
         # A merge of few nodes is wasted if the estimated sizes were too high, or if more nodes follow.
         with_small = plan.reached and all(node.children for node in first)
         for node in first:
             is_small = 0 < len(node.children) < limits.own.fan_in
             if node.key not in self._started and (with_small or not is_small):
                 self._started.add(node.key)
-                self._tasks.start(node, chat.log, target)
+                self._summaries.start(node, chat.log, target)
 
     def is_busy(self, chat: Conversation) -> bool:
         """Returns True while summaries are made ahead, or if a new segment has no summary started yet."""
@@ -78,10 +78,10 @@ class Prefetch:
 
     async def settled(self, seconds: float) -> None:
         """Waits for the task, at most so many seconds; a task that was late once is not waited for again."""
-        if self._task is None or self._given_up_at == self._tasks.version:
+        if self._task is None or self._given_up_at == self._summaries.version:
             return
         done, _ = await asyncio.wait([self._task], timeout=seconds)
-        self._given_up_at = None if done else self._tasks.version
+        self._given_up_at = None if done else self._summaries.version
 
     def stop(self) -> None:
         """Stops planning for this compaction: it has been made, or its history is gone. Calls under way go on."""

@@ -12,7 +12,7 @@ from context_summarize.background import in_thread
 from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import SCHEMA_VERSION
-from context_summarize.core.record import Recorded, from_data, to_data
+from context_summarize.core.record_format import Recorded, from_data, to_data
 from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.conversation import Conversation, Steered, moved, named
@@ -30,8 +30,8 @@ class Records:
         session_id: the host's id of the session. Without one the user's changes (`Steered`) are not kept.
     """
 
-    def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
-        self._store, self._tasks = services.store, tasks
+    def __init__(self, services: Services, summaries: SummaryRegistry, session_id: str | None) -> None:
+        self._store, self._summaries = services.store, summaries
         self._writing: asyncio.Task[None] | None = None
         """The last write. It waits for the one before it, so that no older state overwrites a newer one."""
         config, prompts = services.config, services.prompts
@@ -94,7 +94,8 @@ class Records:
         if own and own.get("of") in hashes:
             found = from_data(own.get("view"), chat.log, self._keep_recent)
             if found is not None:
-                return await self._shown(chat, found), steered, False
+                resumed = await self._shown(chat, found)
+                return resumed, steered, False
             if own.get("view") is None:
                 return None, steered, False
         found = await self._farthest(chat, hashes, steered.undone)
@@ -134,7 +135,7 @@ class Records:
     async def _shown(self, chat: Conversation, found: Recorded) -> Recorded:
         """Returns the record with the rows of its view; a fallback replaces a text that is gone."""
         view, notes, log = found.view, found.view.notes, chat.log
-        shown = await self._tasks.place(view.nodes, log)
+        shown = await self._summaries.fill_in(view.nodes, log)
         for at, text in found.cut.items():
             if at < len(shown) and not shown[at].summary.fallback:
                 node, summary = shown[at].node, shown[at].summary

@@ -13,7 +13,7 @@ from context_summarize.messages.view_rows import continues
 from context_summarize.session.compaction import Compactions
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
-from context_summarize.session.decide import Case, Look, Tried, decide_for
+from context_summarize.session.decide import Attempts, Facts, Situation, decide_for
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
 
 _PREFETCH = 2 / 3
@@ -30,7 +30,7 @@ class Requests:
     def __init__(self, current: Current) -> None:
         self._current = current
         self._services, self._config, self._host = current.services, current.services.config, current.host
-        self._tasks = current.tasks
+        self._summaries = current.summaries
         self.compactions = Compactions(current)
         self._last: tuple[float, Log | None, int] = (math.inf, None, 0)
         """The clock's time of the last request, its log, and how many rows the log had."""
@@ -39,15 +39,15 @@ class Requests:
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
-        tried, given = Tried(self._tasks.stop), await self._host.limits(wanted)
+        attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
         if wanted.hard_fit and self._last[1:] == (self._current.chat.log, len(self._current.chat.log)):
             # The provider refused the request that was served last: it gets a smaller one, whatever we count.
-            seen = await self.look(wanted, given)
+            seen = await self.observe(wanted, given)
             wanted = replace(wanted, token_budget=max(1, min(seen.limits.budget, seen.used - 1)))
-            tried, given = Tried(self._tasks.stop), await self._host.limits(wanted)
-        seen = await self._act(wanted, given, tried)
+            attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
+        seen = await self._act(wanted, given, attempts)
         if not self._is_answered(seen):
-            self._current.answered = self._request(seen, self._tasks.version if tried.is_late else None)
+            self._current.answered = self._request(seen, self._summaries.version if attempts.is_late else None)
         served = (seen.chat.log, len(seen.chat.log))
         if self._last[1:] != served:
             self._services.totals.requests += 1
@@ -80,23 +80,24 @@ class Requests:
 
         It waits without a deadline. If others change the view meanwhile, it plans again from their view.
         """
-        wanted, tried = replace(self._host.last, is_manual=True, focus=focus), Tried(self._tasks.stop)
-        await self._act(wanted, await self._host.limits(wanted), tried)
+        wanted, attempts = replace(self._host.last, is_manual=True, focus=focus), Attempts(self._summaries.stop)
+        await self._act(wanted, await self._host.limits(wanted), attempts)
         await self._services.outbox.flush()
-        return tried.saved
+        return attempts.saved
 
-    async def look(self, wanted: RequestOptions, given: RequestLimits) -> Look:
+    async def observe(self, wanted: RequestOptions, given: RequestLimits) -> Situation:
         """Returns the current conversation. Its segments are cut if a compaction may be due."""
         retention = self._current.retention
         while True:
-            chat = await self._current.resumed(hides_system=given.system_prompt is not None)
+            chat = await self._current.ready_chat(hides_system=given.system_prompt is not None)
             if wanted.retained or retention.tokens:
                 retention.update(chat, wanted.retained)
             limits = given.beside(retention.tokens) if retention.tokens else given
             rendering = chat.rendering()
             rows, used = len(chat.log), limits.used(rendering.tokens)
-            own, left = limits.own, chat.left(rendering)
-            due = limits.used(own.full_at(left) if chat.is_fresh else own.again_above(left))
+            own, left = limits.own, chat.left_by_last(rendering)
+            due_size = own.full_after(left) if chat.is_fresh else own.due_after(left)
+            due = limits.used(due_size)
             is_young = rows < _YOUNG and not chat.view.compactions
             ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             is_near = wanted.is_manual or used >= min(ahead, limits.budget)
@@ -109,9 +110,9 @@ class Requests:
                 await in_thread(4 * sum(entry.tokens for entry in long), shorten_ahead, chat.log, long, own)
             if not is_near or (self._current.chat is chat and len(chat.log) == rows):
                 may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
-                return Look(chat, limits, rendering, used, due, may_prefetch, is_near)
+                return Situation(chat, limits, rendering, used, due, may_prefetch, is_near)
 
-    def case(self, seen: Look, wanted: RequestOptions, tried: Tried) -> Case:
+    def facts(self, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> Facts:
         """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         at, history, rows = self._last
@@ -120,22 +121,23 @@ class Requests:
         has_provider = self._host.mounts.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
-        most = 2 if seen.used > limits.budget and not is_manual else 1
-        return Case(
+        # A second one is made only for rows that came during the first.
+        most_compactions = 2 if seen.used > limits.budget and not is_manual else 1
+        return Facts(
             used=seen.used,
             budget=limits.budget,
             compact_from=seen.due if self._config.auto_compact else math.inf,
-            defer_below=limits.used(limits.own.defer_below(chat.left(seen.rendering))) if is_busy else 0.0,
+            defer_below=limits.used(limits.own.defer_below(chat.left_by_last(seen.rendering))) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=seen.may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=is_manual,
             focus=wanted.focus,
-            is_answered=tried.made >= most or (not is_manual and self._is_answered(seen)),
-            wait_is_over=tried.wait_is_over,
-            may_fire=self.compactions.may_fire(),
+            is_answered=attempts.made >= most_compactions or (not is_manual and self._is_answered(seen)),
+            wait_is_over=attempts.wait_is_over,
+            may_compact_again=self.compactions.may_compact_again(),
         )
 
-    def _request(self, seen: Look, late_at: int | None = None) -> tuple[object, ...]:
+    def _request(self, seen: Situation, late_at: int | None = None) -> tuple[object, ...]:
         """Returns the values by which two requests differ. Corrections of the measuring make no difference.
 
         Args:
@@ -144,21 +146,24 @@ class Requests:
         chat, limits = seen.chat, seen.limits
         return (chat.log, len(chat.log), chat.view, limits.budget, limits.system_prompt, late_at)
 
-    def _is_answered(self, seen: Look) -> bool:
+    def _is_answered(self, seen: Situation) -> bool:
         """Returns True if the same request was answered before: hosts may ask three times."""
-        return self._current.answered in (self._request(seen), self._request(seen, self._tasks.version))
+        if self._current.answered == self._request(seen):
+            return True
+        # It went on without late summaries, and none has come since.
+        return self._current.answered == self._request(seen, self._summaries.version)
 
-    async def _act(self, wanted: RequestOptions, given: RequestLimits, tried: Tried) -> Look:
+    async def _act(self, wanted: RequestOptions, given: RequestLimits, attempts: Attempts) -> Situation:
         """Decides and acts until the request goes on; returns the last look."""
         begun, first_rows, is_due = None, 0, False
         try:
             while True:
-                seen = await self.look(wanted, given)
-                if not seen.is_near or (case := self.case(seen, wanted, tried)).goes_on:
+                seen = await self.observe(wanted, given)
+                if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
                     return seen
-                if not is_due and case.reason != "cold_cache":
+                if not is_due and facts.reason != "cold_cache":
                     if not self.compacting:
-                        self._tasks.begin()
+                        self._summaries.begin()
                     is_due = True
                     self.compacting += 1
                 chat = seen.chat
@@ -166,29 +171,29 @@ class Requests:
                     begun, first_rows = chat.segments, len(chat.log)
                 # Rows that come during a wait stay verbatim: otherwise the texts to wait for would become more.
                 limits = seen.limits.keeping(len(chat.log) - first_rows)
-                step, plan = decide_for(case, self._current.plan_input(chat, limits))
+                step, plan = decide_for(facts, self._current.plan_input(chat, limits))
                 if plan is None or step == "go on":
-                    tried.is_late = plan is not None and tried.wait_is_over and bool(plan.missing)
-                    if plan is not None and (wanted.is_manual or not tried.is_late):
-                        self._current.announcer.withdraw(seen.used, len(chat.log), tried.waited)
+                    attempts.is_late = plan is not None and attempts.wait_is_over and bool(plan.missing)
+                    if plan is not None and (wanted.is_manual or not attempts.is_late):
+                        self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
                     return seen
                 if step != "compact":
-                    await self.compactions.fetch(plan, seen, tried, falls_back=step == "fall back")
-                elif (after := await self.compactions.make(plan, seen, tried)) is not None:
+                    await self.compactions.fetch(plan, seen, attempts, falls_back=step == "fall back")
+                elif (after := await self.compactions.make(plan, seen, attempts)) is not None:
                     begun = None
-                    await self._go_on(after, seen, wanted, tried)
+                    await self._go_on(after, seen, wanted, attempts)
         finally:  # the wait is counted, however the request ends
             if is_due:
                 self.compacting -= 1
-            if tried.waited:
-                self._services.totals.waited(tried.waited)
+            if attempts.waited:
+                self._services.totals.waited(attempts.waited)
 
-    async def _go_on(self, chat: Conversation, seen: Look, wanted: RequestOptions, tried: Tried) -> None:
+    async def _go_on(self, chat: Conversation, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> None:
         """Writes the record of a compaction. The request is answered with it, unless another one may follow."""
         # Reminders that it has summarised are shown whole again, and take room.
         if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None
         else:
-            tried.made += 1
+            attempts.made += 1
             self._current.answered = self._request(replace(seen, chat=chat))
         await self._current.records.write(chat)

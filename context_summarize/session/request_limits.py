@@ -82,8 +82,9 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     """
     given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
-    notes_room = min(config.notes_share * min(base, math.sqrt(_NOTES_AT * base)), config.share_of_summaries / 3 * base)
-    if isinstance(given, str):
+    notes_share = config.notes_share * min(base, math.sqrt(_NOTES_AT * base))
+    notes_room = min(notes_share, config.share_of_summaries / 3 * base)
+    if isinstance(given, str):  # "auto"
         given = min(4_000, max(1, base // 10))
         newest: int | None = short_length(given)
     else:

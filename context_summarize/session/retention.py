@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_summarize.core.log import Log
-from context_summarize.core.render import pins
+from context_summarize.core.render import verbatim_groups
 from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.view_rows import view_row
@@ -50,7 +50,9 @@ class Retention:
 
 def _is_whole(chat: Conversation, index: int) -> bool:
     view = chat.view
-    is_shown = index >= view.frontier_row or any(group.start <= index < group.end for group in pins(chat.log, view))
+    is_shown = index >= view.frontier_row or any(
+        group.start <= index < group.end for group in verbatim_groups(chat.log, view)
+    )
     return is_shown and index not in view.shortened
 
 

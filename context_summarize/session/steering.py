@@ -14,7 +14,7 @@ from context_summarize.errors import SteeringError
 from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
-from context_summarize.session.decide import Tried, decide_for
+from context_summarize.session.decide import Attempts, decide_for
 from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 
@@ -68,7 +68,7 @@ class Steering:
                 break
         back = _taken_back(limits, chat, earlier)
         undone = current.records.undone(chat, earlier)
-        current.tasks.compacted(back.view.shown, back.log)
+        current.summaries.compacted(back.view.shown, back.log)
         fallbacks = sum(item.summary.fallback for item in back.view.shown)
         saved = current.announcer.made(Change(fallbacks=fallbacks), limits, chat, back)
         await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
@@ -105,17 +105,17 @@ class Steering:
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
         """Returns the current conversation, with its segments cut, and the limits of the last request."""
         wanted = replace(self._current.host.last, is_manual=True)
-        seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
+        seen = await self._requests.observe(wanted, await self._current.host.limits(wanted))
         return seen.chat, seen.limits
 
     async def preview(self) -> Preview:
         """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
-        reason, tasks = await self.due_reason(), self._current.tasks
+        reason, summaries = await self.due_reason(), self._current.summaries
         chat, limits = await self._steerable()
         for _ in range(_MOST_LOOKS):
             made = plan(self._current.plan_input(chat, limits), CompactionRequest("manual"))
-            await tasks.look_up(made.missing)
-            if not any(map(tasks.known, made.missing)):
+            await summaries.look_up(made.missing)
+            if not any(map(summaries.text_of, made.missing)):
                 break
         view, after = chat.view, made.tokens_before
         if made.freed > 0:
@@ -134,19 +134,20 @@ class Steering:
             segments=made.segments,
             merged=made.merged,
             messages=chat.log.message_range(chat.view.frontier, view.frontier) if summarises else None,
-            calls=len({node.key for node in to_make(made.missing, tasks.known)}),
+            calls=len({node.key for node in to_make(made.missing, summaries.text_of)}),
             notes=view.notes.text if view.notes else None,
         )
 
     async def due_reason(self) -> Reason | None:
         """Returns the reason why the next request would make a compaction, if it would. Starts nothing."""
         wanted = self._current.host.last
-        seen = await self._requests.look(wanted, await self._current.host.limits(wanted))
-        case = replace(self._requests.case(seen, wanted, Tried()), is_answered=False, is_ahead=False, defer_below=0)
-        if case.reason is None:
+        seen = await self._requests.observe(wanted, await self._current.host.limits(wanted))
+        facts = self._requests.facts(seen, wanted, Attempts())
+        facts = replace(facts, is_answered=False, is_ahead=False, defer_below=0)
+        if facts.reason is None:
             return None
-        step, _ = decide_for(case, self._current.plan_input(seen.chat, seen.limits))
-        return None if step == "go on" else case.reason
+        step, _ = decide_for(facts, self._current.plan_input(seen.chat, seen.limits))
+        return None if step == "go on" else facts.reason
 
 
 def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:

@@ -63,13 +63,13 @@ class SummaryRegistry:
         self.version = 0
         """How many tasks have ended. While it is the same, no new text has come."""
 
-    def known(self, node: Node) -> Summary | None:
+    def text_of(self, node: Node) -> Summary | None:
         """Returns the summary of a node, or the fallback in its place; None without either."""
         return self._texts.get(node.key) or self._fallbacks.get(node.key)
 
-    def shown(self, node: Node, log: Log) -> ShownNode | None:
+    def row_of(self, node: Node, log: Log) -> ShownNode | None:
         """Returns the row of a node's summary, or of the fallback in its place; None without either."""
-        summary, row = self.known(node), log.node_rows.get(node.place)
+        summary, row = self.text_of(node), log.node_rows.get(node.place)
         if summary is not None and (row is None or row.summary is not summary):
             row = log.node_rows[node.place] = show_node(log, node, summary, self._services.prompts.frame.fill)
         return None if summary is None else row
@@ -94,7 +94,7 @@ class SummaryRegistry:
             await self.look_up([node])
             if node.key not in self._texts and target is not None:
                 await self._make(node, log, target)
-            self.shown(node, log)  # takes a few milliseconds, which a plan then saves
+            self.row_of(node, log)  # takes a few milliseconds, which a plan then saves
         except AskLater:
             logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
@@ -170,7 +170,7 @@ class SummaryRegistry:
             if not is_stopped():
                 self._warn(tasks)
         if not self._closed:  # at the session's end the tasks are cancelled: they have not failed
-            await self.place([node for node in nodes if node.key not in self._tasks], log)
+            await self.fill_in([node for node in nodes if node.key not in self._tasks], log)
 
     def _warn(self, tasks: set[asyncio.Task[None]]) -> None:
         """Warns, once, of a wait that has brought no summary: a provider that hangs fails only much later."""
@@ -194,14 +194,14 @@ class SummaryRegistry:
         self.stop.set()
         self.stop = asyncio.Event()
 
-    async def place(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
+    async def fill_in(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
         """Returns the rows of these nodes: from known or stored texts, else from new fallbacks."""
         await self.look_up(nodes)
         rows = list[ShownNode]()
         for node in nodes:
-            if self.known(node) is None:
+            if self.text_of(node) is None:
                 await self._fallback(node, log)
-            if (shown := self.shown(node, log)) is not None:  # right away: another request may drop the text
+            if (shown := self.row_of(node, log)) is not None:  # right away: another request may drop the text
                 rows.append(shown)
             await asyncio.sleep(0)  # making a row takes a few milliseconds
         return rows

@@ -23,16 +23,16 @@ def test_the_point_moves_smoothly_with_what_is_left_and_stays_within_the_room(
 ) -> None:
     """No cliff: one token more that is left moves it by at most two."""
     own = limits(room, cap=cap, compact_threshold=[share, 2_000])
-    point = own.again_above(left)
+    point = own.due_after(left)
     assert own.threshold_room <= point <= max(room, left)
-    assert point <= own.again_above(left + 1) <= point + 2
+    assert point <= own.due_after(left + 1) <= point + 2
 
 
 @given(room=st.integers(0, 146_000), left=TOKENS)
 def test_with_the_defaults_a_request_grows_by_half_of_what_a_compaction_leaves_free(room: int, left: int) -> None:
     """In windows that the threshold in tokens does not bound."""
     own = limits(room)
-    assert own.again_above(left) - left >= (room - left) / 2 - 1
+    assert own.due_after(left) - left >= (room - left) / 2 - 1
 
 
 @given(budget=TOKENS, fixed=TOKENS, share=SHARES)

@@ -11,7 +11,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import CompactionRequest, Plan
 from context_summarize.core.view import View
-from context_summarize.session.decide import Case, Step, decide
+from context_summarize.session.decide import Facts, Step, decide
 
 LIMITS = Limits(
     system_tokens=0,
@@ -35,13 +35,13 @@ def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int
     )  # fmt: skip
 
 
-def decided(case: dict[str, Any], whole: dict[str, int], **others: dict[str, int]) -> Step:
+def decided(facts: dict[str, Any], whole: dict[str, int], **others: dict[str, int]) -> Step:
     """The step where the plans of the whole and of what is ready are these."""
 
     def make(ask: CompactionRequest) -> Plan:
         return plan(ask, **{"whole": whole, **others}.get("ready" if ask.known_only else "whole", whole))
 
-    return decide(Case(**{"used": 600, "budget": 1_000, "compact_from": 500, **case}), LIMITS, make)[0]
+    return decide(Facts(**{"used": 600, "budget": 1_000, "compact_from": 500, **facts}), LIMITS, make)[0]
 
 
 MISSING, NOTHING = {"missing": 2}, {"freed": 0}
@@ -92,7 +92,7 @@ STEPS: dict[str, list[tuple[dict[str, Any], dict[str, int], dict[str, int], str]
     ],
     "a view that cannot fit is compacted as often as the throttle allows": [
         ({"used": 2_000}, HUGE, {}, "compact"),
-        ({"used": 2_000, "may_fire": False}, HUGE, {}, "go on"),
+        ({"used": 2_000, "may_compact_again": False}, HUGE, {}, "go on"),
     ],
 }
 
@@ -100,5 +100,5 @@ STEPS: dict[str, list[tuple[dict[str, Any], dict[str, int], dict[str, int], str]
 @pytest.mark.parametrize("rule", STEPS)
 def test_the_rule(rule: str) -> None:
     """By what is used, what the whole compaction would free or lack, and what the ready part would free."""
-    for case, whole, ready, step in STEPS[rule]:
-        assert (case, whole, ready, decided(case, whole, ready=ready)) == (case, whole, ready, step)
+    for facts, whole, ready, step in STEPS[rule]:
+        assert (facts, whole, ready, decided(facts, whole, ready=ready)) == (facts, whole, ready, step)

@@ -63,10 +63,9 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
             frontier=frontier,
             frontier_row=log.row_after(frontier, len(log) - keep_recent),
             shortened={
-                row: keep
+                saved[number - 1]: keep
                 for number, keep, *hashes in data["shortened"]
-                for row in saved[number - 1 : number]
-                if hashes in ([], [log.hash_of_row(row)])
+                if 0 < number <= len(saved) and hashes in ([], [log.hash_of_row(saved[number - 1])])
             },
             newest_user=None if newest is None else int(newest),
             pinned=tuple(map(int, data["pinned"])),
