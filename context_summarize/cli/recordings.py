@@ -111,11 +111,7 @@ def replay_command(
 
 
 def _checked(config: Config) -> Config:
-    """Returns the settings.
-
-    Raises:
-        CommandError: `persistence` is set, or there is no folder for the cache file: it may be misspelt.
-    """
+    """Returns the settings; raises CommandError for `persistence`, and for a cache in a folder that may be misspelt."""
     if config.persistence is not None:
         raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
     cache = config.cache or "memory"

@@ -143,11 +143,7 @@ class Answers:
         self._room = limit - _WRAPPING
 
     def passages(self, found: Sequence[Found], only_some: int | None = None) -> RecallAnswer:
-        """Returns the best passages of a search, and the numbers of some more matches.
-
-        Args:
-            only_some: the number of rows that contain only some of the words, if those found contain them as given.
-        """
+        """Returns the best passages of a search, the numbers of some more, and how many rows have `only_some` words."""
         total, room = self.rows.total, self._room
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)

@@ -178,8 +178,8 @@ class PassageIndex:
         Where rows contain several words just as given, one after the other, other rows do not match: an id with a
         hyphen is several words. Then it also returns the number of rows that contain only some of them, else None.
         """
-        terms, others = self._terms(question), None
-        given = f'"{" ".join(_words(question))}"'
+        words = [match[0] for match in _WORD.finditer(_comparable(question))]
+        terms, given, others = self._terms(words), f'"{" ".join(words)}"', None
         if " " in given and (found := [at for at in self._with(given) if self._rows[at - 1] <= until]):
             others = self._rows_with(" OR ".join(terms)) - self._rows_with(given)
             terms = {given: found}
@@ -218,12 +218,11 @@ class PassageIndex:
         scored = self._connection.execute(query, given)
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
 
-    def _terms(self, question: str) -> dict[str, list[int]]:
-        """Returns the search terms, each with its passages: the question's words and pairs of them.
+    def _terms(self, words: Sequence[str]) -> dict[str, list[int]]:
+        """Returns the search terms of a question, each with its passages: its words and pairs of them.
 
         A word that no passage contains becomes a search for words that begin with it.
         """
-        words = _words(question)
         words = [word for word in words if word not in _STOP_WORDS] or words
         of_word = {word: self._with(f'"{word}"') for word in words}
         terms = {f'"{word}"': found for word, found in of_word.items() if found}
@@ -264,10 +263,6 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
             end = marks[-1].end() if marks else start + _PASSAGE
         yield start, end
         start = end
-
-
-def _words(question: str) -> list[str]:
-    return [match[0] for match in _WORD.finditer(_comparable(question))]
 
 
 def _comparable(text: str) -> str:
