@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from dataclasses import replace
 
@@ -50,12 +49,9 @@ class Compactions:
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
         target = await self._current.host.mounts.summariser()
-        began = services.clock()
-        if attempts.until is None:
-            attempts.until = math.inf if plan.reason == "manual" else began + services.config.wait_seconds
-        left = 0.0 if falls_back else max(0.0, attempts.until - began)
+        began, left = services.clock(), max(0.0, services.config.wait_seconds - attempts.waited)
+        seconds = 0.0 if falls_back else None if plan.reason == "manual" else left
         try:
-            seconds = None if left == math.inf else left
             with self._current.announcer.waiting():
                 await self._summaries.get(plan.missing, chat.log, target, seconds, attempts.stop)
         finally:

@@ -60,6 +60,22 @@ def test_a_long_wait_is_told_while_it_lasts() -> None:
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
+def test_a_long_wait_of_several_requests_is_told_once() -> None:
+    """Until the last one ends, although the first ends before the line is due."""
+
+    async def session() -> list[str]:
+        manager = SummarizingContextManager(screen := Screen(), segment_tokens=64, keep_recent=4, wait_seconds=60)
+        await manager.set_messages(tool_session(8))
+        requests = [asyncio.create_task(manager.get_messages_for_request(900, Slow(then=answer))) for _ in range(3)]
+        await asyncio.sleep(1)
+        requests[0].cancel()
+        await asyncio.gather(*requests[1:])
+        await manager.close()
+        return [line for _, line in screen.lines if "waits" in line]
+
+    assert len(run_virtually(session())) == 1
+
+
 async def test_fallbacks_are_told_as_a_warning() -> None:
     lines = await told(Screen(), ScriptedProvider(then=AuthenticationError("no", provider="main")))
     assert [level for level, _ in lines] == ["info", "warning"]

@@ -135,6 +135,26 @@ def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog: pyte
     assert (told[0], told[19], told[39]) == (0, 1, 2)
 
 
+def test_a_wait_that_brought_some_summaries_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Although those that it waited for last, or the merges of those that came, were not among them."""
+
+    async def then(request: Any) -> str:
+        await asyncio.sleep(1)
+        return ANSWER
+
+    async def session() -> None:
+        loop, provider = asyncio.get_running_loop(), ScriptedProvider(then=then)
+        made = SummarizingContextManager(clock=loop.time, wait_seconds=3, keep_recent=4, segment_tokens=512)
+        await made.set_messages(tool_session(60, size=600))
+        await made.get_messages_for_request(4_000, provider)
+        assert loop.time() == pytest.approx(3, abs=0.1)
+        assert (await made.statistics()).fallbacks > 0
+        await made.close()
+
+    run_virtually(session())
+    assert "wait_seconds (3)" not in caplog.text
+
+
 class HangingStore:
     """A store of the host's that never answers, and whose end fails."""
 
