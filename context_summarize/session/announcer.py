@@ -37,7 +37,7 @@ class Change:
     shortened: int = 0
     """Rows that the view shows shortened and did not shorten before."""
     values: Kept = field(default_factory=Kept)
-    """How many exact values of the newly summarised rows the view keeps."""
+    """How many exact values that the request showed before are still shown, and how many are not."""
     waited: float = 0.0
     """Seconds."""
 

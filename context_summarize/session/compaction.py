@@ -11,7 +11,6 @@ from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.nodes import with_children
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
-from context_summarize.core.render import render
 from context_summarize.core.view import View
 from context_summarize.redaction import traceback_of
 from context_summarize.session.announcer import Change
@@ -116,8 +115,7 @@ class Compactions:
                 places=written.places,
                 lost_values=written.lost_values,
             )
-            entries = render(chat.log, made).entries
-            return made, chat.notes.kept(before.frontier, view.frontier, [entry.row for entry in entries])
+            return made, chat.notes.kept(before, made)
 
         try:
             return await in_thread(chat.log.characters_from(0), with_notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -77,6 +78,20 @@ class TestEvents:
         assert f"the view shows {post['values_kept']} and does not show {len(gone)}, such as K-" in line
         assert line.endswith("; recall finds them")
         assert secret not in str(recorder.events) + caplog.text
+        await made.close()
+
+    async def test_values_that_earlier_compactions_kept_are_counted_when_they_go(self) -> None:
+        """Those of the notes and summaries before, whether or not the compaction summarises more rows of them."""
+        made = manager(recorder := Recorder(), keep_recent=2, notes_share=0.05)
+        provider, shown, lost = ScriptedProvider(then=answer), set[str](), list[int]()
+        for value in (f"K-{number}" for number in range(7_000, 7_120)):
+            await made.add_message(user(f"Look up {value}. {'It says little. ' * 20}"))
+            before, view = {*shown, value}, str(await made.get_messages_for_request(3_000, provider))
+            await made.add_message(assistant("Yes."))
+            shown = {*re.findall(r"K-\d+", view)}
+            lost += [len(before - shown)] if recorder.compactions > len(lost) else []
+        assert sum(lost) > 100
+        assert [post["values_lost"] for post in recorder.of(POST_COMPACT)] == lost
         await made.close()
 
 
