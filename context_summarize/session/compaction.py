@@ -30,7 +30,7 @@ class Compactions:
     def __init__(self, current: Current) -> None:
         self._current, self._summaries = current, current.summaries
         self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
-        """For each of the last compactions, how many requests had been served before it."""
+        """How many requests had been served before each of the last compactions."""
 
     def may_compact_again(self) -> bool:
         """Returns True while the throttle allows a compaction of a view that cannot fit."""
