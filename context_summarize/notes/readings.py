@@ -128,20 +128,18 @@ class Readings:
             for text in sentences_of(part):
                 place += 1
                 if any(map(str.isalnum, text)):
-                    self.said.append(self._sentence(row.number, place, text))
+                    quoted = cut(text, _SENTENCE)
+                    sentence = Sentence(
+                        number=row.number,
+                        place=place,
+                        text=quoted,
+                        letters=folded(text),
+                        terms=terms_of(text),
+                        values=tuple(map(spelled, values_in(quoted))),
+                        has_sign=has_sign(self.signs, text),
+                    )
+                    self.said.append(sentence)
             place += 1
-
-    def _sentence(self, number: int, place: int, text: str) -> Sentence:
-        shown = cut(text, _SENTENCE)
-        return Sentence(
-            number=number,
-            place=place,
-            text=shown,
-            letters=folded(text),
-            terms=terms_of(text),
-            values=tuple(dict.fromkeys(map(spelled, values_in(shown)))),
-            has_sign=has_sign(self.signs, text),
-        )
 
     def _read_agent(self, row: RenderedRow, calls: Mapping[int, Carried]) -> None:
         said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
