@@ -51,26 +51,26 @@ class Draft:
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given = given
         self._known_only = known_only
-        log, standing = given.log, given.view
+        log, current = given.log, given.view
         self._opening = 0 if log.opens_with_user() else measure(opening_row(), log.count)
-        self._verbatim = log.from_row(standing.frontier_row)
-        self._sizes, self._shortened = self._group_sizes(standing), standing.shortened
+        self._verbatim = log.from_row(current.frontier_row)
+        self._sizes, self._shortened = self._group_sizes(current), current.shortened
         """Tokens of each group of `_verbatim`, if the rows of `_shortened` are shortened."""
-        self.now = self._size(standing)
+        self.now = self._size(current)
         """Tokens of the current view."""
         self._pinned_rows = {
             row for group in map(log.rendered_group, given.pins) for row in range(group.start, group.end)
         }
         self.view = replace(
-            standing,
+            current,
             shown=(),
             is_bare=False,
-            shortened={row: keep for row, keep in standing.shortened.items() if row not in self._pinned_rows},
+            shortened={row: keep for row, keep in current.shortened.items() if row not in self._pinned_rows},
             newest_user=log.users[-1] if log.users else None,
             pinned=given.pins,
             rows_at_compaction=len(log),
             notes=None,
-            compactions=standing.compactions + 1,
+            compactions=current.compactions + 1,
         )
         self._shorten_first_user()
         self.level = 1

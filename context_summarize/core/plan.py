@@ -78,8 +78,8 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
 def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
-    # The goal has the plan summarise as much as it would at the threshold, not at the size of now.
-    goal = limits.target_room + draft.now - limits.threshold_room
+    # The plan frees as much from the size of now as the compaction will free from the threshold down to its target.
+    goal = draft.now - (limits.threshold_room - limits.target_room)
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)
     return _finished(given, draft, "threshold", goal)

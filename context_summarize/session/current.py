@@ -43,7 +43,7 @@ _FOR_CALLS, _FOR_FINISH = 0.8, 0.9
 class Current:
     """Holds the current conversation.
 
-    There is no lock: rows, other requests and the user's steering may come during any wait. A plan is committed only
+    No lock protects it: rows, other requests and the user's steering may come during any wait. A plan is committed only
     if log, view and pins are still those that it was made for.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 
@@ -34,6 +35,8 @@ class Requests:
         self.compactions = Compactions(current)
         self._last: tuple[float, Log | None, int] = (math.inf, None, 0)
         """The clock's time of the last request, its log, and how many rows the log had."""
+        self._turn = asyncio.Lock()
+        """Held by the request that decides or compacts, and by none that waits for summaries or hooks."""
         self.compacting = 0
         """Counts the requests that have a compaction due."""
 
@@ -158,28 +161,31 @@ class Requests:
         begun, first_rows, is_due = None, 0, False
         try:
             while True:
-                seen = await self.observe(wanted, given)
-                if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
-                    return seen
-                if not is_due and facts.reason != "cold_cache":
-                    if not self.compacting:
-                        self._summaries.begin()
-                    is_due = True
-                    self.compacting += 1
-                chat = seen.chat
-                if begun is not chat.segments:
-                    begun, first_rows = chat.segments, len(chat.log)
-                # Rows that come during a wait stay verbatim: otherwise the texts to wait for would become more.
-                limits = seen.limits.keeping(len(chat.log) - first_rows)
-                step, plan = decide_for(facts, self._current.plan_input(chat, limits))
-                if plan is None or step == "go on":
-                    attempts.is_late = plan is not None and attempts.wait_is_over and bool(plan.missing)
-                    if plan is not None and (wanted.is_manual or not attempts.is_late):
-                        self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
-                    return seen
+                # Once the first of several requests has compacted, the others need not plan or write that again.
+                async with self._turn:
+                    seen = await self.observe(wanted, given)
+                    if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
+                        return seen
+                    if not is_due and facts.reason != "cold_cache":
+                        if not self.compacting:
+                            self._summaries.begin()
+                        is_due = True
+                        self.compacting += 1
+                    chat = seen.chat
+                    if begun is not chat.segments:
+                        begun, first_rows = chat.segments, len(chat.log)
+                    # Rows that come during a wait stay verbatim: otherwise the texts to wait for would become more.
+                    limits = seen.limits.keeping(len(chat.log) - first_rows)
+                    step, plan = decide_for(facts, self._current.plan_input(chat, limits))
+                    if plan is None or step == "go on":
+                        attempts.is_late = plan is not None and attempts.wait_is_over and bool(plan.missing)
+                        if plan is not None and (wanted.is_manual or not attempts.is_late):
+                            self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
+                        return seen
+                    after = await self.compactions.make(plan, seen, attempts) if step == "compact" else None
                 if step != "compact":
                     await self.compactions.fetch(plan, seen, attempts, falls_back=step == "fall back")
-                elif (after := await self.compactions.make(plan, seen, attempts)) is not None:
+                elif after is not None:
                     begun = None
                     await self._go_on(after, seen, wanted, attempts)
         finally:  # the wait is counted, however the request ends
