@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROWTH = 0.8
-"""A request may grow by `GROWTH * threshold * free` tokens, where the last compaction left `free` tokens of the base.
+"""`GROWTH * threshold` is the share by which views grow and shrink, 0.52 by default. Two rules use it:
 
-A compaction frees at least `GROWTH * threshold * left` tokens, where `left` is the size of the view after it."""
+* A view grows at least by this share of the tokens that the last compaction left free, before the next one is due.
+* A compaction frees at least this share of the tokens that it leaves: of 76,000, it leaves 50,000 at most.
+"""
 
 _LEFT = 0.4
-"""If a compaction would leave more than this share of the base, it also shortens results among the newest rows."""
+"""The share of the base for `Limits.most_left`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class Limits:
 
     @property
     def most_left(self) -> int:
-        """Tokens of the view above which a compaction also shortens results among the newest rows."""
+        """If a compaction would leave more tokens than this, it also shortens results among the newest rows."""
         return int(_LEFT * self.base)
 
     def full_after(self, left: int) -> int:
@@ -63,6 +65,9 @@ class Limits:
 
         A compaction that would leave `left` is worth making from that size on. The more is left, the later the
         next one is due, because each compaction empties the provider's prompt cache.
+
+        Example: the base is 100,000, the threshold 0.65. If 20,000 are left, the next one is due at the threshold,
+        65,000. If 50,000 are left, it is due at 50,000 + 0.8 * 0.65 * 50,000 = 76,000.
         """
         free = max(0, self.full_after(left) - left)
         return max(self.threshold_room, left + int(GROWTH * self.threshold * free))

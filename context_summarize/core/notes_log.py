@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from context_summarize.core.entries import Entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.render import render
@@ -39,10 +40,11 @@ _FRAME_TOKENS = 50
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Counts the exact values of some rows that a view still shows: names in calls, names and figures of the user."""
+    """Counts the exact values that a compaction keeps and loses: names in calls, names and figures of the user."""
 
     kept: int = 0
     lost: int = 0
+    """Those that the request showed before the compaction, and does not show after it."""
     examples: tuple[str, ...] = ()
     """Up to three of the lost ones, the newest first."""
 
@@ -129,14 +131,17 @@ class NotesLog:
             values={*map(spelled, values_in(text))},
         )
 
-    def kept(self, first_group: int, end_group: int, rows: Iterable[JsonRow]) -> Kept:
-        """Counts which values of the rendered groups [first_group, end_group) these rows of a view show."""
-        if end_group <= first_group:
-            return Kept()
-        first, _ = self._log.message_range(first_group, end_group)
-        readings = self._read(end_group)
-        wanted = readings.values(first)
-        shown = {*map(spelled, values_in(_text_of(rows)))}
+    def kept(self, before: View, after: View) -> Kept:
+        """Counts which of the values that a request with the view `before` showed one with the view `after` shows.
+
+        They are the values of the rows summarised since, and those in the summaries and notes of the view before.
+        """
+        readings = self._read(after.frontier)
+        first = self._log.message_range(0, before.frontier)[1] + 1 if before.frontier else 1
+        earlier = _values_of(render(self._log, before).head)
+        wanted = {value: None for value in readings.values(1) if value in earlier}
+        wanted |= dict.fromkeys(readings.values(first))
+        shown = _values_of(render(self._log, after).entries)
         lost = [value for value in wanted if value not in shown]
         return Kept(len(wanted) - len(lost), len(lost), tuple(lost[:-4:-1]))
 
@@ -191,6 +196,10 @@ class NotesLog:
             sentences = [((one.number, one.place), one.text) for one in quoted]
             found.append(_Rule(at, line, sentences, is_whole and not sentences and is_foreign(line, letters)))
         return found
+
+
+def _values_of(entries: Iterable[Entry]) -> set[str]:
+    return {*map(spelled, values_in(_text_of(entry.row for entry in entries)))}
 
 
 def _text_of(rows: Iterable[JsonRow]) -> str:

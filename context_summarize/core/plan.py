@@ -78,8 +78,8 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
 def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
-    # With this goal the plan summarises as much as it will at the threshold, though the view is still smaller.
-    goal = limits.target_room + draft.size_before - limits.threshold_room
+    # The plan frees as much from the size of now as the compaction will free from the threshold down to its target.
+    goal = draft.size_before - (limits.threshold_room - limits.target_room)
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)
     return _finished(given, draft, "threshold", goal)

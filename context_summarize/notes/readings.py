@@ -41,6 +41,8 @@ class Sentence:
     letters: str
     """The letters and digits of the whole sentence; see `folded`."""
     terms: tuple[str, ...]
+    values: tuple[str, ...]
+    """Its names and figures, in one spelling."""
     has_sign: bool
 
 
@@ -98,8 +100,8 @@ class Readings:
     def values(self, first: int) -> list[str]:
         """Returns the names in calls, and the names and figures of the user, from row `first` on, each once."""
         named = [name for call in self.calls if call.number >= first for name in call.names]
-        said = "\n".join(sentence.text for sentence in self.said if sentence.number >= first)
-        return [*dict.fromkeys([*named, *map(spelled, values_in(said))])]
+        said = [value for sentence in self.said if sentence.number >= first for value in sentence.values]
+        return [*dict.fromkeys([*named, *said])]
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Reads the rows of the next group. They have the numbers that frames show."""
@@ -126,12 +128,14 @@ class Readings:
             for text in sentences_of(part):
                 place += 1
                 if any(map(str.isalnum, text)):
+                    quoted = cut(text, _SENTENCE)
                     sentence = Sentence(
                         number=row.number,
                         place=place,
-                        text=cut(text, _SENTENCE),
+                        text=quoted,
                         letters=folded(text),
                         terms=terms_of(text),
+                        values=tuple(map(spelled, values_in(quoted))),
                         has_sign=has_sign(self.signs, text),
                     )
                     self.said.append(sentence)

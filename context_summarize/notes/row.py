@@ -121,11 +121,12 @@ def _ends(words: Words, readings: Readings, given: Given, room: int, count: Coun
 
 
 def _said(words: Words, readings: Readings, ends: Mapping[int, Line]) -> Iterator[str]:
-    """Yields a line for each quoted message, and one for the end of its turn."""
+    """Yields a line for each quoted message of the user, and one for the end of each turn."""
     chosen = groupby(sorted(words.chosen), key=lambda at: readings.said[at].number)
     quoted = {number: _message(readings.said, [*found]) for number, found in chosen}
     for number in sorted({*quoted, *ends}):
-        yield f"#{number} {quoted.get(number, GAP)}"
+        if number in quoted:
+            yield f"#{number} {quoted[number]}"
         if number in ends:  # on a line of its own: the user's words never begin a line, so they cannot imitate it
             yield f"→ #{ends[number].number} {ends[number].text}"
 

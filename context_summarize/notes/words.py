@@ -92,7 +92,7 @@ class Words:
         return sum(not is_shown and at not in self.chosen for at, is_shown in enumerate(self._is_shown))
 
     def in_turn(self, sentences: Sequence[int]) -> list[int]:
-        """Returns these sentences ordered by worth, taken from the parts of the session in turn."""
+        """Returns the worthiest sentence of each part of the session, the newest part first; then the second ones."""
         size = math.ceil(len(sentences) / _PARTS) or 1
         parts = [sentences[at : at + size] for at in range(0, len(sentences), size)]
         best = [sorted(part, key=self._worth, reverse=True) for part in reversed(parts)]
@@ -100,7 +100,11 @@ class Words:
         return [at for at in in_turn if at is not None]
 
     def _worth(self, at: int) -> float:
-        """Returns the worth of a sentence for its size: rare terms and figures count more."""
+        """Returns the worth of a sentence for its size: rare terms and figures count more.
+
+        A word counts 1, a figure 6, divided by the number of messages that contain it. If two messages contain "use"
+        and "port", and one contains "9443", "Use port 9443." is worth 7, divided by 10 and its length in tokens.
+        """
         sentence = self._said[at]
         worth = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
         return worth / (len(sentence.text) / 4 + _OVERHEAD)

@@ -37,7 +37,7 @@ class Change:
     shortened: int = 0
     """Rows that the view shows shortened and did not shorten before."""
     values: Kept = field(default_factory=Kept)
-    """How many exact values of the newly summarised rows the view keeps."""
+    """How many exact values that the request showed before are still shown, and how many are not."""
     waited: float = 0.0
     """Seconds."""
 
@@ -52,6 +52,10 @@ class Announcer:
     def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
         self._outbox, self._to_user = outbox, to_user
         self._is_open = self._is_over_budget = False
+        self._waits = 0
+        """Requests that wait for summaries."""
+        self._notice: asyncio.Task[None] | None = None
+        """Shows the user a line after a while. It runs while any request waits."""
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
         """Announces that a compaction is being made, unless that is announced already; `rows` counts the history."""
@@ -135,15 +139,17 @@ class Announcer:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Shows the host's user a line if the wait becomes long."""
-        if not self._to_user:
-            yield
-            return
-        notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
+        """Shows the host's user a line if the wait becomes long: one while any request waits."""
+        self._waits += 1
+        if self._to_user and self._notice is None:
+            self._notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
         try:
             yield
         finally:
-            notice.cancel()
+            self._waits -= 1
+            if self._notice is not None and not self._waits:
+                self._notice.cancel()
+                self._notice = None
 
     async def _notify_of_wait(self) -> None:
         await asyncio.sleep(_LONG_WAIT)

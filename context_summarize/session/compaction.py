@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from dataclasses import replace
 
@@ -12,7 +11,6 @@ from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.nodes import with_children
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
-from context_summarize.core.render import render
 from context_summarize.core.view import View
 from context_summarize.redaction import traceback_of
 from context_summarize.session.announcer import Change
@@ -32,7 +30,7 @@ class Compactions:
     def __init__(self, current: Current) -> None:
         self._current, self._summaries = current, current.summaries
         self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
-        """For each of the last compactions, how many requests had been served before it."""
+        """How many requests had been served before each of the last compactions."""
 
     def may_compact_again(self) -> bool:
         """Returns False after two compactions within ten requests. A view that cannot fit is then left as it is."""
@@ -50,12 +48,9 @@ class Compactions:
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
         target = await self._current.host.mounts.summariser()
-        began = services.clock()
-        if attempts.until is None:
-            attempts.until = math.inf if plan.reason == "manual" else began + services.config.wait_seconds
-        left = 0.0 if falls_back else max(0.0, attempts.until - began)
+        began, left = services.clock(), max(0.0, services.config.wait_seconds - attempts.waited)
+        seconds = 0.0 if falls_back else None if plan.reason == "manual" else left
         try:
-            seconds = None if left == math.inf else left
             with self._current.announcer.waiting():
                 await self._summaries.get(plan.missing, chat.log, target, seconds, attempts.stop)
         finally:
@@ -120,8 +115,7 @@ class Compactions:
                 places=written.places,
                 lost_values=written.lost_values,
             )
-            entries = render(chat.log, made).entries
-            return made, chat.notes.kept(before.frontier, view.frontier, [entry.row for entry in entries])
+            return made, chat.notes.kept(before, made)
 
         try:
             return await in_thread(chat.log.characters_from(0), with_notes)

@@ -44,7 +44,7 @@ storing and reporting them."""
 class Current:
     """Holds the current conversation.
 
-    There is no lock: rows, other requests and the user's steering may come during any wait. A plan is committed only
+    No lock protects it: rows, other requests and the user's steering may come during any wait. A plan is committed only
     if log, view and pins are still those that it was made for.
     """
 

@@ -51,8 +51,6 @@ class Attempts:
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the host cancels: then the request waits no more."""
-    until: float | None = None
-    """Time of the clock at which the request stops waiting; None before it waits."""
     waited: float = 0.0
     """Seconds."""
     wait_is_over: bool = False

@@ -84,8 +84,9 @@ class Records:
     async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered, bool]:
         """Returns the record to resume from, or None; the user's changes; and True if the own record must be written.
 
-        A history that continues the session's rows shows the session's view. Another history resumes from the farthest
-        record whose rows it begins with.
+        1. If the history begins with all rows that the session had, it resumes from the session's own record. If that
+           has no view, it resumes from none.
+        2. Another history, such as a rewound one, resumes from the farthest record whose rows it begins with.
         """
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
         own = own if isinstance(own, dict) else None  # a user's own store may return anything

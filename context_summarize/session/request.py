@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 
@@ -38,6 +39,8 @@ class Requests:
         """The clock's time when the last request was served."""
         self._last: tuple[Log | None, int] = (None, 0)
         """The log of that request, and how many rows it had."""
+        self._turn = asyncio.Lock()
+        """Held by the request that decides or compacts, and by none that waits for summaries or hooks."""
         self.compacting_requests = 0
         """Counts the running requests whose compaction is due."""
 
@@ -166,30 +169,33 @@ class Requests:
         begun, first_rows, is_due = None, 0, False
         try:
             while True:
-                seen = await self.observe(wanted, given)
-                if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
-                    return seen
-                if not is_due and facts.reason != "cold_cache":
-                    if not self.compacting_requests:
-                        self._summaries.begin()
-                    is_due = True
-                    self.compacting_requests += 1
-                chat = seen.chat
-                if begun is not chat.segments:
-                    begun, first_rows = chat.segments, len(chat.log)
-                # Rows that come during a wait stay verbatim. Otherwise the plan would need more and more texts.
-                limits = seen.limits.keeping(len(chat.log) - first_rows)
-                step, plan = decide_for(facts, self._current.plan_input(chat, limits))
-                if plan is None:
-                    return seen
-                if step == "go on":
-                    attempts.is_late = attempts.wait_is_over and bool(plan.missing)
-                    if wanted.is_manual or not attempts.is_late:
-                        self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
-                    return seen
+                # Once the first of several requests has compacted, the others need not plan or write that again.
+                async with self._turn:
+                    seen = await self.observe(wanted, given)
+                    if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
+                        return seen
+                    if not is_due and facts.reason != "cold_cache":
+                        if not self.compacting_requests:
+                            self._summaries.begin()
+                        is_due = True
+                        self.compacting_requests += 1
+                    chat = seen.chat
+                    if begun is not chat.segments:
+                        begun, first_rows = chat.segments, len(chat.log)
+                    # Rows that come during a wait stay verbatim. Otherwise the plan would need more and more texts.
+                    limits = seen.limits.keeping(len(chat.log) - first_rows)
+                    step, plan = decide_for(facts, self._current.plan_input(chat, limits))
+                    if plan is None:
+                        return seen
+                    if step == "go on":
+                        attempts.is_late = attempts.wait_is_over and bool(plan.missing)
+                        if wanted.is_manual or not attempts.is_late:
+                            self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
+                        return seen
+                    after = await self.compactions.make(plan, seen, attempts) if step == "compact" else None
                 if step != "compact":
                     await self.compactions.fetch(plan, seen, attempts, falls_back=step == "fall back")
-                elif (after := await self.compactions.make(plan, seen, attempts)) is not None:
+                elif after is not None:
                     begun = None
                     await self._record(after, seen, wanted, attempts)
         finally:  # however the request ends

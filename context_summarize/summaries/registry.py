@@ -160,21 +160,22 @@ class SummaryRegistry:
             return stop.is_set() or self._is_cancelled()
 
         if not is_stopped():
+            before = self.version
             self._waits += 1
             try:
                 await until_done(tasks, seconds, is_stopped)
             finally:
                 self._waits -= 1
             self._late |= wanted & self._tasks.keys()
-            if not is_stopped():
-                self._warn(tasks)
+            # A request that waits once more, for the rest of its time, has got texts by its first wait.
+            is_first = seconds == self._services.config.wait_seconds
+            if tasks and is_first and self.version == before and not (self._has_warned or is_stopped()):
+                self._warn()
         if not self._closed:  # at the session's end the tasks are cancelled: they have not failed
             await self.fill_in([node for node in nodes if node.key not in self._tasks], log)
 
-    def _warn(self, tasks: set[asyncio.Task[None]]) -> None:
-        """Warns, once, of a wait that has brought no summary: a provider that hangs fails only much later."""
-        if not tasks or self._has_warned or any(task.done() for task in tasks):
-            return
+    def _warn(self) -> None:
+        """Warns of a wait that has brought no summary: a provider that hangs fails only much later."""
         self._has_warned = True
         logger.warning(
             "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, and wait again "

@@ -61,6 +61,22 @@ def test_a_long_wait_is_told_while_it_lasts():
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
+def test_a_long_wait_of_several_requests_is_told_once():
+    """Although the first of them ends before the line is due."""
+
+    async def waits() -> list[str]:
+        parts: dict[str, Any] = {"host": Screen(), "provider": lambda: Slow(then=answer)}
+        session = await Managed(900, **parts, segment_tokens=64, prefetch=False, keep_recent=4).take(tool_session(8))
+        first, *others = [asyncio.create_task(session.view()) for _ in range(3)]
+        await asyncio.sleep(1)
+        first.cancel()
+        await asyncio.gather(*others)
+        await session.manager.close()
+        return [line for _, line in session.host.lines if "waits" in line]
+
+    assert len(run_virtually(waits())) == 1
+
+
 async def test_fallbacks_are_told_as_a_warning():
     lines = await told(Screen(), ScriptedProvider(then=AuthenticationError("no", provider="main")))
     assert [level for level, _ in lines] == ["info", "warning"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -66,6 +67,20 @@ async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_
     assert f"the view shows {post['values_kept']} and does not show {len(gone)}, such as K-" in line
     assert line.endswith("; recall finds them")
     assert secret not in str(made.host.events) + caplog.text
+    await made.manager.close()
+
+
+async def test_values_that_earlier_compactions_kept_are_counted_when_they_go():
+    """They were in the notes or the summaries of the view before."""
+    made, shown, lost = session(3_000, keep_recent=2, notes_share=0.05), set[str](), list[int]()
+    for value in (f"K-{number}" for number in range(7_000, 7_120)):
+        await made.add([user(f"Look up {value}. {'It says little. ' * 20}")])
+        before, view = {*shown, value}, str(await made.view())
+        await made.add([assistant("Yes.")])
+        shown = {*re.findall(r"K-\d+", view)}
+        lost += [len(before - shown)] if made.host.compactions > len(lost) else []
+    assert sum(lost) > 100
+    assert [post["values_lost"] for post in made.host.of(POST_COMPACT)] == lost
     await made.manager.close()
 
 

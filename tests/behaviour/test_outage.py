@@ -129,6 +129,26 @@ def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog):
     assert (told[0], told[19], told[39]) == (0, 1, 2)
 
 
+def test_a_wait_that_brought_some_summaries_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Although those that it waited for last, or the merges of those that came, were not among them."""
+
+    async def then(request: Any) -> str:
+        await asyncio.sleep(1)
+        return ANSWER
+
+    async def waited() -> None:
+        loop, provider = asyncio.get_running_loop(), ScriptedProvider(then=then)
+        parts: dict[str, Any] = {"provider": lambda: provider, "clock": loop.time, "wait_seconds": 3}
+        made = await Managed(4_000, **parts, keep_recent=4, segment_tokens=512).take(tool_session(60, size=600))
+        await made.view()
+        assert loop.time() == pytest.approx(3, abs=0.1)
+        assert (await made.manager.statistics()).fallbacks > 0
+        await made.manager.close()
+
+    run_virtually(waited())
+    assert "wait_seconds (3)" not in caplog.text
+
+
 class HangingStore:
     """A store of the host's that never answers, and whose end fails."""
 

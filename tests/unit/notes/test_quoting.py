@@ -47,14 +47,14 @@ def read(*given: RenderedRow) -> Readings:
     return readings
 
 
-def row_of(*said: tuple[str, str], room: int = 2_000) -> str:
+def row_of(*said: tuple[str, str], room: int = 2_000, summary: str = "") -> str:
     readings = Readings.fresh({}, ("never",))
     left = rows(*said)
     while left:
         end = next((at for at, row in enumerate(left[1:], 1) if row.role != "tool"), len(left))
         readings.read(left[:end])
         left = left[end:]
-    return write(readings, Given(), room, count)
+    return write(readings, Given(sentences={summary}), room, count)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,12 @@ def test_the_row_quotes_the_user_the_ends_of_turns_calls_and_names() -> None:
     )  # fmt: skip
     assert "\n#1 Set the port to 9443.\n→ #4 It was denied.\n#5 Leave it.\n" in told
     assert 'a.toml (#2: "Denied.")' in told
+
+
+def test_words_at_the_end_of_a_turn_stand_alone_if_a_summary_shows_what_the_user_said() -> None:
+    said = (("user", "Set it."), ("assistant", "Denied."), ("user", "Leave it."), ("assistant", "OK."))
+    told = row_of(*said, summary="Leave it.")
+    assert told.endswith("\n#1 Set it.\n→ #2 Denied.\n→ #4 OK.")
 
 
 def test_a_gap_stands_for_what_others_say_within_a_message() -> None:

@@ -45,6 +45,15 @@ async def test_requests_that_hear_of_different_prompts_need_no_more_compactions(
     await manager.close()
 
 
+async def test_of_several_requests_at_once_one_writes_the_notes() -> None:
+    host, provider = Host(), ScriptedProvider(then=answer)
+    manager = SummarizingContextManager(host, segment_tokens=512, prefetch=False, keep_recent=4)
+    await manager.set_messages(tool_session(40, size=4_000))
+    await asyncio.gather(*(manager.get_messages_for_request(20_000, provider) for _ in range(5)))
+    assert (host.written, host.compactions) == (1, 1)
+    await manager.close()
+
+
 async def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
