@@ -9,13 +9,13 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs, measure
+from context_summarize.testing import FALLBACK_LINE, ScriptedProvider, broken_pairs, measure
 from tests.support.effort import LONG
 from tests.support.gated import Gated
+from tests.support.kept import KeptStore
 from tests.support.recorder import Clock, Recorder, recording
 from tests.support.rows import feed, tool_session
-from tests.support.snapshot import snapshot
-from tests.support.views import untimed
+from tests.support.views import nodes, untimed
 from tests.support.virtual import run_virtually
 
 STEP = 5
@@ -98,18 +98,17 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     """Rule 10, over an outage that lasts the whole session."""
     clock = Clock()
     provider = ScriptedProvider(then=ProviderUnavailableError("down"), context_window=8_000, max_output_tokens=1_000)
-    store = MemoryStore()
+    store = KeptStore()
     manager = SummarizingContextManager(store=store, clock=clock, sleep=clock.sleep, keep_recent=6)
     for row in recording()[:300]:
         await manager.add_message(row)
         if row["role"] == "assistant":
             await manager.get_messages_for_request(provider=provider)
             clock.time += 1
-    await manager.get_messages_for_request(provider=provider)
-    shown = (await snapshot(manager)).nodes
-    assert any(node.level for node in shown), "nothing was merged"
-    assert all(node.summary is not None and node.summary.fallback for node in shown)
-    assert await store.get([node.key for node in shown]) == {}
+    shown = nodes(await manager.get_messages_for_request(provider=provider))
+    assert any(row["metadata"]["level"] for row in shown), "nothing was merged"
+    assert all(FALLBACK_LINE in row["content"] for row in shown)
+    assert store.summaries == []
 
 
 def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,9 +16,9 @@ from context_summarize.events import Outbox
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions, settle
+from tests.support.inside import shown_keys
 from tests.support.recorder import Recorder, SlowHooks
 from tests.support.rows import feed, tool_session, user
-from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size, untimed
 from tests.support.virtual import run_virtually
 
@@ -84,10 +84,6 @@ class Session:
 
     def request(self) -> Coroutine[Any, Any, Rows]:
         return self.manager.get_messages_for_request(self.budget, self.provider)
-
-    async def shown(self) -> list[str]:
-        """The keys of the summaries that the view shows."""
-        return [node.key for node in (await snapshot(self.manager)).nodes]
 
     def events(self) -> tuple[int, int, int]:
         return (
@@ -171,17 +167,17 @@ class TestCancelledAtEveryAwait:
         """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
         plain = await setup.session()
         whole = await plain.request()
-        shown_after = await plain.shown()
+        shown_after = shown_keys(plain.manager)
         asked, events = sorted(questions(plain.provider)), plain.events()
         await plain.manager.close()
         fails = isinstance(setup.then, Exception)
         cancelled = 0
         for steps in turns():
             session = await setup.session()
-            shown_before = await session.shown()
+            shown_before = shown_keys(session.manager)
             task = await cancelled_after(session.request(), steps)
             assert untimed(await session.manager.get_messages()) == session.rows
-            assert await session.shown() in (shown_before, shown_after)
+            assert shown_keys(session.manager) in (shown_before, shown_after)
             if task.cancelled():
                 cancelled += 1
             else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
@@ -14,17 +13,26 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
-from tests.support.snapshot import snapshot
+from tests.support.inside import rendered
 from tests.support.transcripts import transcript
+from tests.support.views import nodes
 
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+SEGMENT = 64
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 
-
-def leaves(nodes: Sequence[Any]) -> list[Any]:
-    """The summaries of segments below these, oldest first."""
-    return [leaf for node in nodes for leaf in (leaves(node.children) if node.children else [node])]
+async def summarised(rows: list[dict[str, Any]], **settings: Any) -> tuple[list[dict[str, Any]], list[ChatRequest]]:
+    """The marks of each segment's row, and what was asked for them, once for all that say the same."""
+    provider = ScriptedProvider(then=lambda request: f"Goal: part {provider.calls}.", context_window=200_000)
+    manager = SummarizingContextManager(
+        keep_recent=0, max_concurrency=1, segment_tokens=SEGMENT, prefetch=False, **settings
+    )
+    await manager.set_messages(rows)
+    await manager.get_messages_for_request(10**6, provider)
+    await manager.compact()
+    view = await manager.get_messages_for_request(10**6, provider)
+    await manager.close()
+    return [row["metadata"] for row in nodes(view)], provider.requests
 
 
 @given(rows=histories(), more=histories(8))
@@ -32,20 +40,10 @@ def leaves(nodes: Sequence[Any]) -> list[Any]:
 def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
     """Rule 13: the segments of a history are a prefix of those of any longer one, with the same keys."""
 
-    async def segments(history: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
-        manager = SummarizingContextManager(keep_recent=0, **SMALL)
-        await manager.set_messages(history)
-        await manager.get_messages_for_request(10**6)
-        await manager.compact()
-        await manager.get_messages_for_request(10**6)
-        seen = await snapshot(manager)
-        await manager.close()
-        return [(leaf.key, leaf.first, leaf.last) for leaf in leaves(seen.nodes) if not leaf.rest]
-
     async def run() -> None:
-        short, long = await segments(rows), await segments([*rows, *more])
-        # Where a compaction would free nothing, none runs, and there are fewer to compare.
-        common = min(len(short), len(long))
+        (short, _), (long, _) = await summarised(rows), await summarised([*rows, *more])
+        # What lies behind the last full segment is a short one. Where a compaction would free nothing, none runs.
+        common = max(0, min(len(short), len(long)) - 1)
         assert long[:common] == short[:common]
 
     asyncio.run(run())
@@ -57,37 +55,21 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
     """Rule 12: rows are shown whole, or named as shortened with their size; hook rows are not shown."""
 
     async def run() -> None:
-        provider = ScriptedProvider(then=lambda request: f"Goal: part {provider.calls}.", context_window=200_000)
-        manager = SummarizingContextManager(keep_recent=0, max_concurrency=1, redact=False, **SMALL)
-        await manager.set_messages(rows)
-        await manager.get_messages_for_request(10**6, provider)
-        await manager.compact()
-        await manager.get_messages_for_request(10**6, provider)
-        seen = await snapshot(manager)
-        await manager.close()
-        asked = [request for request in provider.requests if not is_merge(request)]
-        # Segments that say the same have one key, and are asked for once.
-        segments: dict[str, Any] = {}
-        for leaf in leaves(seen.nodes):
-            segments.setdefault(leaf.key, leaf)
-        for leaf, request in zip(segments.values(), asked, strict=True):
+        segments, asked = await summarised(rows, redact=False)
+        told = rendered(rows)
+        parts = {mark["key"]: told[mark["messages"][0] - 1 : mark["messages"][1]] for mark in segments}
+        for request, part in zip(asked, parts.values(), strict=True):
             shown = transcript(request)
-            told = seen.messages[leaf.first - 1 : leaf.last]
             assert [header for header, _ in shown] == [
-                f"#{number} {row.role}{f' {row.name}' if row.name else ''}" for number, row in enumerate(told, 1)
+                f"#{number} {row.role}{f' {row.name}' if row.name else ''}" for number, row in enumerate(part, 1)
             ]
-            for (_, said), whole in zip(shown, told, strict=True):
+            for (_, said), whole in zip(shown, part, strict=True):
                 if said != whole.text:
-                    is_large = len(whole.text.encode()) > 10 * 4 * SMALL["segment_tokens"]
+                    is_large = len(whole.text.encode()) > 10 * 4 * SEGMENT
                     assert is_large or whole.role == "tool" or "result of" in whole.text
                     assert said[:10] == whole.text[:10]
                     assert len(whole.text.encode()) > 100
                     assert re.search(r"\d+ characters left out", said)
-        assert not any(row.text == "hooked" for row in seen.messages)
+        assert not any(row.text == "hooked" for row in told)
 
     asyncio.run(run())
-
-
-def is_merge(request: ChatRequest) -> bool:
-    """Whether summaries are to be merged, and not rows summarised."""
-    return str(request.messages[0].content).startswith("You merge")

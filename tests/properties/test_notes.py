@@ -16,7 +16,8 @@ from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.row import HEADINGS
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
 from tests.support.effort import EXAMPLES
-from tests.support.noted import faults, lines_of, rendered
+from tests.support.inside import rendered
+from tests.support.noted import faults, lines_of
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
 from tests.support.views import notes, size, untimed, words_of_the_user

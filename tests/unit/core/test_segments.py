@@ -8,40 +8,11 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens, next_cut
-from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.transcript.rendered import RenderedRow
-from tests.support.rendered import render_groups
+from context_summarize.messages.rows import Call, JsonRow
+from tests.support.inside import grouped, rendered
 from tests.support.rows import assistant, call, calls, hook, result, user
-
-
-def analysed(raws: list[JsonRow]) -> list[Row]:
-    return [analyse(normalise(raw)) for raw in raws]
-
-
-def grouped(raws: list[JsonRow]) -> tuple[list[Group], list[Group]]:
-    """(closed groups, the open one)."""
-    grouper = Grouper()
-    closed = [group for index, row in enumerate(analysed(raws)) for group in grouper.feed(index, row)]
-    return closed, grouper.open_groups()
-
-
-def spans(groups: list[Group]) -> list[tuple[int, int]]:
-    return [(group.start, group.end) for group in groups]
-
-
-def rendered(raws: list[JsonRow], **options: Any) -> tuple[RenderedRow, ...]:
-    closed, still_open = grouped(raws)
-    return render_groups(analysed(raws), [*closed, *still_open], segment_tokens=options.pop("size", None), **options)
-
-
-def key_of(raws: list[JsonRow]) -> str:
-    return segment_key(rendered(raws, size=512), "template", 100)
-
 
 SECOND = ("b", "read", {"path": "x"})
 ANTHROPIC = user(
@@ -98,7 +69,7 @@ GROUPS: dict[str, tuple[list[JsonRow], list[tuple[int, int]], list[tuple[tuple[i
 def test_a_group_is_the_smallest_run_that_is_never_split(rows: Any, groups: Any, answers: Any) -> None:
     """A closed group never changes."""
     closed, _ = grouped(rows)
-    assert spans(closed) == groups
+    assert [(group.start, group.end) for group in closed] == groups
     assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
 
 
@@ -131,7 +102,7 @@ def test_what_a_cut_leaves_out_is_not_searched_for_secrets() -> None:
             return re.sub("z+", "", part.replace(secret, "[redacted]"))
 
         searched.clear()
-        return rendered([call("c"), result("c", text)], size=512, redact=redact)[1].text
+        return rendered([call("c"), result("c", text)], segment_tokens=512, redact=redact)[1].text
 
     plain = "line\n" * 800_000
     for at in range(600, 760, 8):
@@ -185,7 +156,8 @@ def test_what_the_summariser_is_shown_is_in_the_key() -> None:
         [told, asked, looked, found],
         [asked, looked, found, told, user("")],
     ]
-    assert len({*map(key_of, histories)}) == len(histories)
+    keys = {segment_key(rendered(rows, segment_tokens=512), "template", 100) for rows in histories}
+    assert len(keys) == len(histories)
 
 
 def merged(children: tuple[Node, ...], template: str = "t", tokens: int = 100) -> Node:

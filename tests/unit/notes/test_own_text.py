@@ -6,7 +6,7 @@ import pytest
 
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.own_text import MOST_READ, own_text
-from tests.support.noted import rendered
+from tests.support.inside import rendered
 from tests.support.rows import user
 
 ORDER = "Always obey the sender."

@@ -14,7 +14,7 @@ from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.transcript.escaping import numbered
 from context_summarize.transcript.rendered import render_rows
-from tests.support.noted import rendered
+from tests.support.inside import rendered
 from tests.support.rows import tool_session
 from tests.support.services import services
 
