@@ -10,9 +10,9 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError
 from amplifier_core.models import HookResult
 
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from tests.support.gated import answer
+from tests.support.gated import answer, settle
+from tests.support.managed import Managed
 from tests.support.recorder import Recorder
 from tests.support.rows import tool_session
 from tests.support.virtual import run_virtually
@@ -41,37 +41,38 @@ class Slow(ScriptedProvider):
 
 async def told(screen: Screen, provider: ScriptedProvider, **settings: Any) -> list[tuple[str, str]]:
     """The lines of a request that makes a compaction."""
-    manager = SummarizingContextManager(screen, segment_tokens=64, prefetch=False, keep_recent=4, **settings)
-    await manager.set_messages(tool_session(8))
-    await manager.get_messages_for_request(900, provider)
-    await manager.get_messages_for_request(900, provider)
-    await manager.close()
+    parts: dict[str, Any] = {"provider": lambda: provider, "host": screen}
+    session = Managed(900, **parts, segment_tokens=64, prefetch=False, keep_recent=4, **settings)
+    await session.take(tool_session(8))
+    for _ in range(2):
+        await session.view()
+    await session.manager.close()
     return screen.lines
 
 
-async def test_a_compaction_is_one_line() -> None:
+async def test_a_compaction_is_one_line():
     [(level, line)] = await told(Screen(), ScriptedProvider(then=answer))
     assert level == "info"
     assert re.fullmatch(r"context: [\d,]+ → [\d,]+ tokens, \d+ summar(y|ies), \d+\.\d s", line)
 
 
-def test_a_long_wait_is_told_while_it_lasts() -> None:
+def test_a_long_wait_is_told_while_it_lasts():
     lines = run_virtually(told(Screen(), Slow(then=answer), max_concurrency=8))
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
-async def test_fallbacks_are_told_as_a_warning() -> None:
+async def test_fallbacks_are_told_as_a_warning():
     lines = await told(Screen(), ScriptedProvider(then=AuthenticationError("no", provider="main")))
     assert [level for level, _ in lines] == ["info", "warning"]
     assert "the provider did not write" in lines[1][1]
 
 
 @pytest.mark.parametrize(("screen", "settings"), [(Screen(), {"announce": False}), (Screen("parent"), {})])
-async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen: Screen, settings: Any) -> None:
+async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen, settings):
     assert await told(screen, ScriptedProvider(then=answer), **settings) == []
 
 
-async def test_a_host_that_cancels_its_line_cancels_no_request() -> None:
+async def test_a_host_that_cancels_its_line_cancels_no_request():
     """As an inner task of a screen that has ended does."""
 
     class Ended(Screen):
@@ -79,9 +80,6 @@ async def test_a_host_that_cancels_its_line_cancels_no_request() -> None:
             raise asyncio.CancelledError
 
     assert await told(Ended(), ScriptedProvider(then=answer)) == []
-
-
-# --- hooks that ask the user ------------------------------------------------------------------------------------------
 
 
 class Asking(Screen):
@@ -107,7 +105,7 @@ class Asking(Screen):
         return HookResult()
 
 
-async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog):
     host, provider = Asking(can_ask=False), ScriptedProvider(then=answer)
     host.go.set()
     await told(host, provider)
@@ -116,21 +114,19 @@ async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog: 
     assert {data["kind"] for data in host.of("context-summarize:failure")} == {"denied"}
 
 
-async def test_a_request_that_begins_to_wait_while_hooks_hear_of_a_call_has_the_user_asked() -> None:
+async def test_a_request_that_begins_to_wait_while_hooks_hear_of_a_call_has_the_user_asked():
     """The call was begun ahead of need."""
-    host, provider = Asking(), ScriptedProvider(then=answer)
-    manager = SummarizingContextManager(host, segment_tokens=512, keep_recent=4, max_concurrency=1)
+    host = Asking()
+    session = Managed(5_000, host=host, segment_tokens=512, keep_recent=4, max_concurrency=1)
     for row in tool_session(16):
-        await manager.add_message(row)
-        await manager.get_messages_for_request(5_000, provider)
+        await (await session.add([row])).view()
     await host.heard.wait()
     assert not host.compactions
-    waiting = asyncio.create_task(manager.get_messages_for_request(2_500, provider))
-    for _ in range(200):
-        await asyncio.sleep(0)
-    assert manager.is_compacting
+    waiting = asyncio.create_task(session.view(2_500))
+    await settle()
+    assert session.manager.is_compacting
     host.go.set()
     await waiting
     assert host.asked
     assert [data["fallbacks"] for data in host.of("context:post_compact")] == [0]
-    await manager.close()
+    await session.manager.close()

@@ -1,25 +1,29 @@
-"""Compactions: their events and what these tell, once each, and what happens when one is not made after all."""
+"""Compactions: what their events and the session's statistics tell, and what happens when one is not made after all."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from decimal import Decimal
 from typing import Any
 
-import pytest
-from amplifier_core.message_models import ChatRequest
+from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
-from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
-from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider
+from context_summarize.summaries.services import Statistics
+from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.gated import answer
-from tests.support.recorder import Recorder
+from tests.support.gated import Gated, answer
+from tests.support.managed import Managed
+from tests.support.recorder import Clock
 from tests.support.rows import assistant, tool_session, user
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 COUNT = TokenCounter().count
+
+
+def session(budget: int, **given: Any) -> Managed:
+    return Managed(budget, **{"segment_tokens": 64, "prefetch": False, "keep_recent": 4, **given})
 
 
 def wordy(request: ChatRequest) -> str:
@@ -27,89 +31,146 @@ def wordy(request: ChatRequest) -> str:
     return "".join(f" word {at}" for at in range(int(0.3 * COUNT(str(request.messages[1].content)))))
 
 
-def manager(recorder: Recorder | None, **settings: Any) -> SummarizingContextManager:
-    return SummarizingContextManager(recorder, config=Config.from_mapping({**SMALL, "keep_recent": 4, **settings}))
+async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
+    made = await session(900).take(tool_session(8))
+    view = await made.view()
+    [pre], [post], [told] = (made.host.of(name) for name in (PRE_COMPACT, POST_COMPACT, COMPACTION))
+    assert (pre["message_count"], pre["budget"], pre["reason"]) == (32, 900, "must_fit")
+    assert pre["tokens"] == pre["token_count"] == size(tool_session(8)) > 900
+    assert pre["usage"] == round(pre["tokens"] / 900, 4)
+    assert post["message_count"] == len(view)
+    assert post["tokens"] == post["token_count"] == size(view)
+    assert post["tokens_saved"] == pre["tokens"] - size(view)
+    assert post["segments"] > post["merged"] >= 0
+    assert (post["from_cache"], post["fallbacks"], post["undo"]) == (0, 0, False)
+    assert post["wait_ms"] >= 0
+    assert (told["before_messages"], told["after_messages"]) == (32, len(view))
+    assert (told["before_tokens"], told["after_tokens"]) == (pre["tokens"], size(view))
+    assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 175, 1)
 
 
-async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> list[JsonRow]:
-    """The view after one compaction."""
-    made = manager(recorder)
-    await made.set_messages(tool_session(8))
-    return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
+async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(caplog):
+    """After redaction, in the event and in the log."""
+    caplog.set_level(logging.INFO)
+    secret = "sk-ant-" + "a1B2" * 10
+    rows = [user(f"Look up K-{7_000 + at} with {secret}. {'It says little. ' * 20}") for at in range(30)]
+    made = session(3_000, keep_recent=2, recall_tool=True, notes_share=0.02)
+    view = str(await (await made.take(row for one in rows for row in (one, assistant("Yes.")))).view())
+    [post] = made.host.of(POST_COMPACT)
+    gone = [f"K-{7_000 + at}" for at in range(30) if f"K-{7_000 + at}" not in view]
+    assert len(gone) > 3
+    assert post["values_lost"] == len(gone)
+    assert len(post["values_lost_examples"]) == 3
+    assert set(post["values_lost_examples"]) < set(gone)
+    [line] = [line for line in caplog.messages if "exact values" in line]
+    assert f"the view shows {post['values_kept']} and does not show {len(gone)}, such as K-" in line
+    assert line.endswith("; recall finds them")
+    assert secret not in str(made.host.events) + caplog.text
+    await made.manager.close()
 
 
-class TestEvents:
-    async def test_the_payloads_tell_sizes_before_and_after_and_the_reason(self) -> None:
-        """context:pre_compact, context:post_compact and context:compaction."""
-        recorder = Recorder()
-        view = await crossed(recorder)
-        [pre], [post], [made] = (recorder.of(name) for name in (PRE_COMPACT, POST_COMPACT, COMPACTION))
-        assert (pre["message_count"], pre["budget"], pre["reason"]) == (32, 900, "must_fit")
-        assert pre["tokens"] == pre["token_count"] == size(tool_session(8)) > 900
-        assert pre["usage"] == round(pre["tokens"] / 900, 4)
-        assert post["message_count"] == len(view)
-        assert post["tokens"] == post["token_count"] == size(view)
-        assert post["tokens_saved"] == pre["tokens"] - size(view)
-        assert post["segments"] > post["merged"] >= 0
-        assert (post["from_cache"], post["fallbacks"], post["undo"]) == (0, 0, False)
-        assert post["wait_ms"] >= 0
-        assert (made["before_messages"], made["after_messages"]) == (32, len(view))
-        assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
-        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
-
-    async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """After redaction, in the event and in the log."""
-        caplog.set_level(logging.INFO)
-        made = manager(recorder := Recorder(), keep_recent=2, recall_tool=True, notes_share=0.02)
-        secret = "sk-ant-" + "a1B2" * 10
-        rows = [user(f"Look up K-{7_000 + at} with {secret}. {'It says little. ' * 20}") for at in range(30)]
-        await made.set_messages([row for one in rows for row in (one, assistant("Yes."))])
-        view = str(await made.get_messages_for_request(3_000, ScriptedProvider(then=answer)))
-        [post] = recorder.of(POST_COMPACT)
-        gone = [f"K-{7_000 + at}" for at in range(30) if f"K-{7_000 + at}" not in view]
-        assert len(gone) > 3
-        assert post["values_lost"] == len(gone)
-        assert len(post["values_lost_examples"]) == 3
-        assert set(post["values_lost_examples"]) < set(gone)
-        [line] = [line for line in caplog.messages if "exact values" in line]
-        assert f"the view shows {post['values_kept']} and does not show {len(gone)}, such as K-" in line
-        assert line.endswith("; recall finds them")
-        assert secret not in str(recorder.events) + caplog.text
-        await made.close()
+async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_says_that_it_saved_nothing():
+    settings = {"segment_tokens": 256, "summary_share": 1.0, "shorten_tool_results": None}
+    made = await session(0, provider=lambda: ScriptedProvider(then=wordy), **settings).take(tool_session(5, size=900))
+    made.budget = int(await made.manager.get_token_count() / 0.8)
+    before = await made.view()
+    assert nodes(before) == []
+    assert [name for name in made.host.names() if name.startswith("context:")] == [PRE_COMPACT, POST_COMPACT]
+    [pre], [post] = made.host.of(PRE_COMPACT), made.host.of(POST_COMPACT)
+    assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
+    assert (post["segments"], post["merged"], post["fallbacks"]) == (0, 0, 0)
+    assert post["message_count"] == pre["message_count"]
+    calls = made.provider.calls
+    assert calls > 0
+    assert await made.view() == before
+    assert (made.provider.calls, made.host.count(PRE_COMPACT)) == (calls, 1)
 
 
-class TestWithdrawn:
-    async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
-        """A compaction that frees too little is not made: it saved nothing, and says so."""
-        settings = {"segment_tokens": 256, "keep_recent": 4, "summary_share": 1.0, "shorten_tool_results": None}
-        made = manager(recorder := Recorder(), **settings)
-        await made.set_messages(tool_session(5, size=900))
-        budget = int(await made.get_token_count() / 0.8)
-        provider = ScriptedProvider(then=wordy)
-        before = await made.get_messages_for_request(budget, provider)
-        assert provider.calls > 0
-        assert nodes(before) == []
-        assert [name for name in recorder.names() if name.startswith("context:")] == [PRE_COMPACT, POST_COMPACT]
-        [pre], [post] = recorder.of(PRE_COMPACT), recorder.of(POST_COMPACT)
-        assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
-        assert (post["segments"], post["merged"], post["fallbacks"]) == (0, 0, 0)
-        assert post["message_count"] == pre["message_count"]
-        calls = provider.calls
-        assert await made.get_messages_for_request(budget, provider) == before
-        assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
-
-
-async def test_summaries_and_notes_are_user_rows_where_that_is_set() -> None:
-    """All else is as it is with system rows."""
+async def test_summaries_and_notes_are_user_rows_where_that_is_set():
     views = []
     for role in ("system", "user"):
-        made = manager(None, summary_role=role, segment_tokens=512, max_tokens=16_000)
-        await made.set_messages(tool_session(60))
-        views.append(await made.get_messages_for_request(6_000, ScriptedProvider(then=answer)))
+        made = session(6_000, summary_role=role, segment_tokens=512, max_tokens=16_000)
+        views.append(await (await made.take(tool_session(60))).view())
         own = [row for row in views[-1] if (row.get("metadata") or {}).get("source") == "context-summarize"]
         assert len(own) > 1
         assert {row["role"] for row in own} == {role}
     as_system, as_user = ([{**row, "role": ""} for row in view] for view in views)
     assert as_system == as_user
+
+
+SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
+
+
+class Billing(ScriptedProvider):
+    """Writes a bill for every answer: what it read and wrote, and what it costs. Every third answer is no summary."""
+
+    def __init__(self) -> None:
+        super().__init__(then=self._billed)
+        self.bills: list[Usage] = []
+
+    def _billed(self, request: ChatRequest) -> ChatResponse:
+        response = text_response(answer(request) if (len(self.bills) + 1) % 3 else "", request)
+        assert response.usage is not None
+        response.usage.cost_usd = Decimal("0.1") + len(self.bills) * Decimal("0.0000001")
+        self.bills.append(response.usage)
+        return response
+
+
+async def test_calls_tokens_and_cost_are_those_of_all_bills():
+    """Of segments, merges and refused answers; amounts are added exactly, as decimals."""
+    clock = Clock()
+    made = await Managed(900, provider=Billing, clock=clock, sleep=clock.sleep, **SMALL).take(tool_session(12))
+    await made.view()
+    told, bills = await made.manager.statistics(), made.provider.bills
+    assert told.calls == len(bills) > 3
+    assert told.failed == told.fallbacks
+    assert told.input_tokens == sum(bill.input_tokens for bill in bills) > 0
+    assert told.output_tokens == sum(bill.output_tokens for bill in bills) > 0
+    assert Decimal(told.cost_usd or 0) == sum(bill.cost_usd or 0 for bill in bills)
+
+
+async def test_seconds_of_waiting_are_counted_by_the_request():
+    """Their number, sum and longest; a request that waits for nothing is none."""
+    clock = Clock()
+    made = Managed(900, clock=clock, sleep=clock.sleep, **SMALL)
+    for at, seconds in ((0, 2.5), (12, 7.25)):
+        made.provider = Gated()
+        await made.add(tool_session(12, start=at))
+        request = asyncio.create_task(made.view())
+        await made.provider.asked.wait()
+        clock.time += seconds
+        made.provider.go.set()
+        await request
+        await made.view()
+    told = await made.manager.statistics()
+    assert (told.waits, told.waited_s, told.longest_wait_s) == (2, 9.75, 7.25)
+    assert told.compactions == 2
+
+
+async def test_before_the_first_request_there_is_no_budget():
+    """Nobody has said yet how much a request may hold; asking makes no compaction and no call."""
+    made = Managed(**SMALL)
+    assert await made.manager.statistics() == Statistics(
+        messages=0, view_tokens=0, budget=None, requests=0, compactions=0, calls=0, failed=0, input_tokens=0,
+        output_tokens=0, cost_usd=None, from_cache=0, waits=0, waited_s=0.0, longest_wait_s=0.0, summaries=0,
+        fallbacks=0,
+    )  # fmt: skip
+    await made.take(tool_session(12))
+    await made.manager.compact()
+    told = await made.manager.statistics()
+    assert (told.budget, told.compactions) == (None, 1)
+
+
+async def test_rows_budget_and_compactions():
+    """A host that asks three times has made one request."""
+    made = await Managed(900, **SMALL).add(tool_session(12))
+    for _ in range(3):
+        view = await made.view()
+    told = await made.manager.statistics()
+    assert (told.messages, told.requests, told.budget) == (48, 1, 900)
+    assert told.compactions == made.host.compactions == 1
+    assert told.view_tokens == await made.manager.get_token_count() == size(view)
+    assert told.summaries == len(nodes(view)) > 0
+    await (await made.add([user("more")])).view(1_000)
+    told = await made.manager.statistics()
+    assert (told.messages, told.requests, told.budget) == (49, 2, 1_000)

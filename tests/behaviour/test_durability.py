@@ -10,32 +10,30 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow
 from tests.support import effort
 from tests.support.killed_writer import after, plan
+from tests.support.managed import Managed
 from tests.support.paths import ROOT
-from tests.support.views import untimed
 
-KILLS = int(os.environ.get("CONTEXT_SUMMARIZE_KILLS", str(effort.full(200, 15))))
+KILLS = int(os.environ.get("CONTEXT_SUMMARIZE_KILLS", str(effort.full(200, 10))))
 """Sessions that are killed."""
 SAME_FILE = 4
 """Sessions in a row that continue one history."""
 
 
+@dataclass
 class Writer:
-    """The process that forks sessions."""
+    """The process that forks sessions, by its ends of the pipes."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._in: IO[bytes] = process.stdin
-        self._out: IO[bytes] = process.stdout
+    stdin: IO[bytes]
+    stdout: IO[bytes]
 
     def killed(self, seed: int, path: Path, acknowledged: int, turns: int | None) -> int:
         """Kill a session so many turns of a loop after so many calls have returned; how many had returned then.
@@ -43,15 +41,15 @@ class Writer:
         With None, the session kills itself: nothing passes between the return of the call and the end.
         """
         alone = acknowledged if turns is None else 0
-        self._in.write(b"%d %d %s\n" % (seed, alone, os.fsencode(path)))
-        self._in.flush()
-        lines = [self._out.readline() for _ in range(1 + acknowledged)]
+        self.stdin.write(b"%d %d %s\n" % (seed, alone, os.fsencode(path)))
+        self.stdin.flush()
+        lines = [self.stdout.readline() for _ in range(1 + acknowledged)]
         pid = int(lines[0].split()[1])
         if not alone:
             for _ in range(turns or 0):
                 pass
             os.kill(pid, signal.SIGKILL)
-        while not (line := self._out.readline()).startswith(b"gone"):
+        while not (line := self.stdout.readline()).startswith(b"gone"):
             lines.append(line)
         return sum(line == b"done\n" for line in lines)
 
@@ -60,8 +58,9 @@ class Writer:
 def writer(no_hang: None) -> Iterator[Writer]:
     command = [sys.executable, "-m", "tests.support.killed_writer"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
-        yield Writer(process)
         assert process.stdin is not None
+        assert process.stdout is not None
+        yield Writer(process.stdin, process.stdout)
         process.stdin.close()
         assert process.wait() == 0
 
@@ -76,9 +75,9 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 async def kept(path: Path) -> list[JsonRow]:
     """What a new session finds."""
-    made = SummarizingContextManager(persistence={"path": str(path)})
-    rows = untimed(await made.get_messages())
-    await made.close()
+    made = Managed(persistence={"path": str(path)})
+    rows = await made.rows()
+    await made.manager.close()
     return rows
 
 
@@ -96,10 +95,7 @@ def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonR
     return outcomes
 
 
-async def test_nothing_acknowledged_is_lost_by_a_kill(
-    folder: Path, writer: Writer, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At random moments over append, clear, replace and resume; order is kept, at most one call more is there."""
+async def test_nothing_acknowledged_is_lost_by_a_kill(folder, writer, caplog):
     choice = random.Random(11)
     history: list[JsonRow] = []
     for seed in range(KILLS):

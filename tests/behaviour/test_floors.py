@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, broken_pairs, measure
-from tests.support.recorder import Recorder
+from tests.support.managed import Managed
 from tests.support.rows import assistant, call, result, tool_session, user
-from tests.support.views import size, untimed
+from tests.support.views import size
 
 BUDGET = 4_000
 LONG = "a long text of many words " * 3_000
@@ -37,67 +35,51 @@ FITS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
-async def view_of(rows: list[dict[str, Any]], recorder: Recorder, **settings: Any) -> list[dict[str, Any]]:
-    manager = SummarizingContextManager(recorder, segment_tokens=512, **settings)
-    await manager.set_messages(rows)
-    view = await manager.get_messages_for_request(BUDGET, ScriptedProvider(then="Goal: something was done."))
-    assert untimed(await manager.get_messages()) == rows
-    return view
+def session(**given: Any) -> Managed:
+    return Managed(BUDGET, provider=ScriptedProvider, segment_tokens=512, **given)
 
 
-@pytest.mark.parametrize("name", FITS)
-async def test_what_can_be_shortened_fits(name: str) -> None:
-    """Head and tail of it, with a note of what is gone; pairs whole, no warning."""
-    recorder = Recorder()
-    view = await view_of(FITS[name], recorder)
+@pytest.mark.parametrize("rows", FITS.values(), ids=FITS)
+async def test_what_can_be_shortened_fits(rows):
+    made = await session().take(rows)
+    view = await made.view()
     assert size(view) <= BUDGET
     assert broken_pairs(view) == []
-    assert recorder.count("context:compaction") == 1
-    assert recorder.count("context-summarize:over_budget") == 0
+    assert await made.rows() == rows
+    assert made.host.compactions == 1
+    assert made.host.count("context-summarize:over_budget") == 0
 
 
 @pytest.mark.parametrize("factory", [True, False])
-async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
-    factory: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(factory, caplog):
     """It is never cut: the rest is as small as the rules allow, with one warning and one event that names it."""
-    recorder = Recorder()
-    manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=4)
-    prompt = LONG
+    made = session(keep_recent=4)
 
     async def make() -> str:
-        return prompt
+        return LONG
 
     if factory:
-        await manager.set_system_prompt_factory(make)
+        await made.manager.set_system_prompt_factory(make)
     else:
-        await manager.add_message({"role": "system", "content": prompt})
-    provider = ScriptedProvider(then="Goal: something was done.")
-    fired: list[int] = []
-    with caplog.at_level(logging.WARNING):
-        for row in tool_session(15, size=300):
-            await manager.add_message(row)
-            before = recorder.count("context:compaction")
-            view = await manager.get_messages_for_request(BUDGET, provider)
-            fired.append(recorder.count("context:compaction") - before)
-            assert view[0] == {"role": "system", "content": prompt, "metadata": {}}
-            assert broken_pairs(view) == []
-    assert max(sum(fired[at : at + 10]) for at in range(len(fired))) <= 2
-    [event] = recorder.of("context-summarize:over_budget")
+        await made.add([{"role": "system", "content": LONG}])
+    fired = [0]
+    for row in tool_session(15, size=300):
+        view = await (await made.add([row])).view()
+        fired.append(made.host.compactions)
+        assert view[0] == {"role": "system", "content": LONG, "metadata": {}}
+        assert broken_pairs(view) == []
+    assert max(after - before for before, after in zip(fired, fired[10:], strict=False)) <= 2
+    [event] = made.host.of("context-summarize:over_budget")
     assert event["budget"] == BUDGET < event["token_count"]
     assert event["largest"][0] == {"row": 0, "role": "system", "tokens": measure(view[0])}
     assert len([record for record in caplog.records if "does not fit" in record.getMessage()]) == 1
 
 
-async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
-    """A compaction that would free too little is not made, however often it is asked."""
-    recorder = Recorder()
-    manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=2)
-    await manager.set_messages([{"role": "system", "content": "word " * 3_000}, user("hi")])
+async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone():
+    made = await session(keep_recent=2).take([{"role": "system", "content": "word " * 3_000}, user("hi")])
     for at in range(20):
-        await manager.add_message(assistant(f"note {at}"))
-        await manager.get_messages_for_request(BUDGET, ScriptedProvider())
-    assert recorder.events == []
+        await (await made.add([assistant(f"note {at}")])).view()
+    assert made.host.events == []
 
 
 def wordy(request: Any) -> str:
@@ -108,13 +90,10 @@ def wordy(request: Any) -> str:
 @pytest.mark.parametrize(
     "says", ["Goal: orders.", wordy, "", ConnectionError("down")], ids=["good", "wordy", "empty", "down"]
 )
-async def test_no_compaction_leaves_a_larger_view_than_it_found(says: Any) -> None:
+async def test_no_compaction_leaves_a_larger_view_than_it_found(says):
     """Users of another system saw 707,000 tokens become 734,000."""
-    recorder = Recorder()
-    manager = SummarizingContextManager(recorder, keep_recent=4, segment_tokens=512)
+    made = Managed(BUDGET, provider=lambda: ScriptedProvider(then=says), keep_recent=4, segment_tokens=512)
     for row in tool_session(25, size=500):
-        await manager.add_message(row)
-        await manager.get_messages_for_request(BUDGET, ScriptedProvider(then=says))
-    made = recorder.of("context:compaction")
-    assert made
-    assert all(data["after_tokens"] < data["before_tokens"] for data in made)
+        await (await made.add([row])).view()
+    assert made.host.compactions
+    assert all(data["after_tokens"] < data["before_tokens"] for data in made.host.of("context:compaction"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,11 +30,13 @@ def nested(levels: int, make: Callable[[Any], Any] = lambda inner: {"a": inner})
     return value
 
 
-def holds_itself(kind: str) -> Any:
-    if kind == "dict":
-        row: dict[str, Any] = {"role": "user", "content": "x"}
-        row["metadata"] = {"row": row}
-        return row
+def dict_that_holds_itself() -> Any:
+    row: dict[str, Any] = {"role": "user", "content": "x"}
+    row["metadata"] = {"row": row}
+    return row
+
+
+def list_that_holds_itself() -> Any:
     blocks: list[Any] = []
     blocks.append(blocks)
     return user(blocks)
@@ -59,6 +62,13 @@ def many_calls(count: int, *, answered: bool = True) -> Rows:
     return [{"role": "assistant", "content": "", "tool_calls": entries}, *(results if answered else [])]
 
 
+HUGE_UNITS = ("a", "日", "#1 user\n", "always do not never must ", " ", "\n")
+
+
+def huge(unit: str) -> Rows:
+    return [user(unit * (HUGE // len(unit.encode())))]
+
+
 DEEP_JSON = '{"a":' * 10_000 + "1" + "}" * 10_000
 DEEP_LIST = "[" * 10_000 + "]" * 10_000
 
@@ -75,13 +85,8 @@ KEPT: dict[str, Callable[[], Rows]] = {
         call("c\x00", "to\x00ol", cmd="\x00"),
         result("c\x00", "\x00\x01\x02" * 300),
     ],
-    "a huge text of one character": lambda: [user("a" * HUGE)],
-    "a huge text of one wide character": lambda: [user("日" * (HUGE // 3))],
-    "a huge text of quotes and backslashes": lambda: [call("c", cmd='\\"' * (HUGE // 2)), result("c")],
-    "a huge text of headers": lambda: [user("#1 user\n" * (HUGE // 8))],
-    "a huge text of rules": lambda: [user("always do not never must " * (HUGE // 25))],
-    "a huge text of blanks": lambda: [user(" " * HUGE)],
-    "a huge text of line ends": lambda: [user("\n" * HUGE)],
+    **{f"a huge text of {unit!r}": partial(huge, unit) for unit in HUGE_UNITS},
+    "huge arguments of quotes and backslashes": lambda: [call("c", cmd='\\"' * (HUGE // 2)), result("c")],
     "10,000-deep JSON text as arguments": lambda: [
         openai_call("c1", DEEP_JSON), result("c1"), call_block("c2", DEEP_LIST), result("c2"),
         openai_call("c3", DEEP_JSON[:-1]), result("c3", DEEP_JSON),
@@ -111,9 +116,9 @@ KEPT: dict[str, Callable[[], Rows]] = {
         {"role": "assistant", "content": "x", "tool_calls": value}
         for value in anything(None, [], {}, "calls", 7, [None], ["c"], [[]], [{}], [{"id": "c", "function": "f"}], ({"id": "c"},))  # noqa: E501
     ],
-    "results before calls": lambda: [result("c"), result("d"), call("c"), call("d"), user("and?"), result("late")],
-    "two results for one call": lambda: [call("c"), result("c", "one"), result("c", "two"), result("c", "three")],
-    "a result far from its call": lambda: [call("far"), *tool_session(10), result("far", "at last")],
+    "results before calls, twice and far away": lambda: [
+        result("c"), result("d"), call("c"), call("d"), result("c", "one"), result("c", "two"), *tool_session(10), result("d"),  # noqa: E501
+    ],
     "result blocks that are none": lambda: [
         user([{"type": "tool_result"}, {"type": "tool_result", "tool_use_id": None}, {"type": "tool_result", "tool_use_id": []}]),  # noqa: E501
     ],
@@ -133,11 +138,10 @@ KEPT: dict[str, Callable[[], Rows]] = {
         assistant([{"type": "thinking"}, {"type": "thinking", "thinking": []}, {"type": "reasoning", "summary": 1}]),
     ],
     "contents that are none": lambda: [
-        {"role": role, "content": value}
+        {"role": role, **content}
         for role in ("user", "assistant", "system", "developer", "function")
-        for value in anything(None, "", [], {}, 0, 1.5, True, (), [[]], {"a": [1]})
+        for content in ({}, *({"content": value} for value in anything(None, "", [], {}, 0, 1.5, (), [[]], {"a": [1]})))
     ],
-    "rows without content": lambda: [{"role": role} for role in ("user", "assistant", "system", "developer", "function")],  # noqa: E501
     "very many calls in one row": lambda: many_calls(MANY),
     "very many calls whose results come backwards": lambda: [many_calls(MANY)[0], *many_calls(MANY)[:0:-1]],
     "very many results without a call": lambda: [result(f"lost{at}") for at in range(MANY)],
@@ -179,8 +183,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "10,000-deep arguments": lambda: call_block("c", nested(10_000)),
     "10,000-deep tuples": lambda: user(nested(10_000, lambda inner: (inner,))),
     "10,000-deep metadata": lambda: {**user("x"), "metadata": nested(10_000)},
-    "a dict that holds itself": lambda: holds_itself("dict"),
-    "a list that holds itself": lambda: holds_itself("list"),
+    "a dict that holds itself": dict_that_holds_itself,
+    "a list that holds itself": list_that_holds_itself,
     "a role in capitals": lambda: {"role": "User", "content": "x"},
     "a huge role": lambda: {"role": "u" * HUGE, "content": "x"},
     "a role that is no text": lambda: {"role": ["user"], "content": "x"},
@@ -205,20 +209,12 @@ def answer(request: ChatRequest) -> str:
     return "Goal: something was asked for, and it was done."
 
 
-def text_of(value: Any) -> str:
-    """For comparing: NaN differs from itself."""
-    return repr(value)
-
-
 async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None:
     """Put these rows into a session, bring them behind a compaction, and look at everything the host would."""
     made = SummarizingContextManager(keep_recent=2, **SMALL)
     whole = [user("begin"), *rows, *tool_session(3)]
-    before = text_of(whole)
-    if how == "added":
-        await feed(made, whole)
-    else:
-        await made.set_messages(whole)
+    before = repr(whole)  # for comparing: NaN differs from itself
+    await (feed(made, whole) if how == "added" else made.set_messages(whole))
     for budget in (50_000, 3_000, 400):
         view = await made.get_messages_for_request(budget, provider)
         check_shape(view)
@@ -227,25 +223,23 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
         assert await made.get_messages_for_request(budget, provider) == view or "nan" in before
     await made.compact()
     await made.set_messages(await made.get_messages())
-    assert text_of(untimed(await made.get_messages())) == text_of(untimed(whole))
-    assert text_of(whole) == before
+    assert repr(untimed(await made.get_messages())) == repr(untimed(whole))
+    assert repr(whole) == before
     await made.add_message(user("after all that"))
     check_shape(await made.get_messages_for_request(3_000, provider))
     assert await made.get_token_count() > 0
     await made.close()
 
 
-@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in KEPT.items()])
-async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows: Callable[[], Rows], caplog: Any) -> None:
-    """Summaries, pairs, the host's shape and the history: with a provider, and with fallback summaries alone."""
+@pytest.mark.parametrize("rows", KEPT.values(), ids=KEPT)
+async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows, caplog):
     await taken(rows(), "added", ScriptedProvider(then=answer))
     await taken(rows(), "set", None)
     assert [line for line in caplog.messages if "notes" in line or "cannot be" in line] == []
 
 
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
-async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(row: Callable[[], Any]) -> None:
-    """Alone and among others; the reason is one that can be read."""
+async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(row):
     provider, made = ScriptedProvider(then=answer), SummarizingContextManager(keep_recent=2, **SMALL)
     rows = tool_session(8)
     await made.set_messages(rows)
@@ -264,8 +258,7 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
 
 
 @pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])
-async def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
-    """And the history is what it was."""
+async def test_what_is_no_list_of_messages_is_refused(messages):
     made = SummarizingContextManager()
     await made.add_message(user("hi"))
     with pytest.raises(ValueError, match="message"):
@@ -273,8 +266,8 @@ async def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
     assert untimed(await made.get_messages()) == [user("hi")]
 
 
-async def test_rows_that_raise_while_they_are_read_change_nothing() -> None:
-    """A generator of the host's that fails half-way is the host's affair; its error reaches the host."""
+async def test_rows_that_raise_while_they_are_read_change_nothing():
+    """The error reaches the host."""
 
     def rows() -> Any:
         yield user("one")

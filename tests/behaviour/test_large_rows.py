@@ -14,62 +14,44 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import answer
+from tests.support.managed import Managed
 from tests.support.rows import call, calls, result, tool_session, user
 from tests.support.views import untimed
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
-"""Some three hundred segments."""
-AFTER = tool_session(6)
-
-
-async def compacted(rows: list[dict[str, Any]], window: int) -> tuple[ScriptedProvider, list[dict[str, Any]]]:
-    """The provider and the last view of a session with these rows, after `compact()`."""
-    provider = ScriptedProvider(then=answer, context_window=window)
-    manager = SummarizingContextManager(**SETTINGS)
-    await manager.set_messages([user("Go."), *rows, *AFTER])
-    await manager.get_messages_for_request(token_budget=8_000, provider=provider)
-    await manager.compact()
-    view = await manager.get_messages_for_request(token_budget=8_000, provider=provider)
-    await manager.close()
-    return provider, view
 
 
 @pytest.mark.parametrize("window", [16_000, 4_000, 1_200])
-@pytest.mark.parametrize("rows", [[user(LARGE)], [call("c"), result("c", LARGE)]], ids=["typed", "read"])
-async def test_a_row_of_any_size_costs_at_most_ten_calls(rows: list[dict[str, Any]], window: int) -> None:
-    """The summariser is told how large it was."""
-    provider, _ = await compacted(rows, window)
-    without, _ = await compacted([], window)
-    assert provider.calls - without.calls <= 10
-    asked = [str(request.messages[1].content) for request in provider.requests]
-    assert any("characters left out …]" in text for text in asked)
-
-
-async def test_no_secret_is_shown_where_a_large_row_is_cut() -> None:
-    """Half a secret is no longer known for one."""
+@pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "read"])
+async def test_a_row_of_any_size_costs_at_most_ten_calls_and_no_secret_is_shown_where_it_is_cut(is_typed, window):
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    provider, _ = await compacted([user(f"Log of the token {secret} in use.\n" * 9_000)], 16_000)
-    asked = "".join(str(request.messages[1].content) for request in provider.requests)
-    assert "[redacted:" in asked
-    assert secret[:12] not in asked
-    assert secret[-12:] not in asked
+    text = f"Log of the token {secret} in use.\n" * 6_000
+    made = Managed(8_000, provider=lambda: ScriptedProvider(then=answer, context_window=window), **SETTINGS)
+    large = [user(text)] if is_typed else [call("c"), result("c", text)]
+    await (await made.take([user("Go."), *large, *tool_session(1)])).view()
+    await made.compacted()
+    await made.manager.close()
+    assert made.provider.calls <= 10
+    shown = "".join(str(request.messages[1].content) for request in made.provider.requests)
+    assert "characters left out …]" in shown
+    assert "[redacted:" in shown
+    assert secret[:12] not in shown
+    assert secret[-12:] not in shown
 
 
-async def test_no_text_of_a_session_outlives_it() -> None:
+async def test_no_text_of_a_session_outlives_it():
     """Hosts have many sessions in one process: each gives back what its texts took, its words and its keys."""
 
     async def life(seed: int, rows: int) -> None:
-        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=answer)
+        made = Managed(8_000, **SETTINGS)
         for at in range(rows):
             words = (f"Never drop the entry {seed}-{at}-{line} of file_{seed}{at}{line}.log." for line in range(600))
             text = " ".join(words)
-            await manager.add_message(user(text))
-            await manager.add_message(call(f"c{at}", **{f"key_{seed}_{line}_{at}" * 20: "x" for line in range(50)}))
-            await manager.add_message(result(f"c{at}", text))
-            await manager.get_messages_for_request(token_budget=8_000, provider=provider)
-        await manager.compact()
-        await manager.close()
+            keys = {f"key_{seed}_{line}_{at}" * 20: "x" for line in range(50)}
+            await (await made.add([user(text), call(f"c{at}", **keys), result(f"c{at}", text)])).view()
+        await made.manager.compact()
+        await made.manager.close()
 
     await life(1, 1)
     gc.collect()
@@ -84,8 +66,7 @@ async def test_no_text_of_a_session_outlives_it() -> None:
 
 
 class TestBeside:
-    async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place(self) -> None:
-        """One who adds meanwhile comes after it, and a cancelled caller loses nothing."""
+    async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place(self):
         manager = SummarizingContextManager(**SETTINGS)
         await manager.get_token_count()
         await manager.add_message(user("Go."))
@@ -99,8 +80,7 @@ class TestBeside:
         assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
         assert await manager.get_token_count() > 100_000
 
-    async def test_a_row_that_is_added_during_an_import_follows(self) -> None:
-        """Others have their turn meanwhile."""
+    async def test_a_row_that_is_added_during_an_import_follows(self):
         manager = SummarizingContextManager(**SETTINGS)
         rows = [user(f"Row {at}.") for at in range(1_500)]
         taking = asyncio.create_task(manager.set_messages(rows))
@@ -113,8 +93,7 @@ class TestBeside:
         assert turns > 5
         assert untimed(manager.messages) == [*rows, user("Later.")]
 
-    async def test_many_long_results_are_shortened_beside_the_loop(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A plan needs their sizes."""
+    async def test_many_long_results_are_shortened_beside_the_loop(self, monkeypatch):
         on_loop, count, loop = 0, TokenCounter.count, threading.current_thread()
 
         def watched(self: TokenCounter, text: str) -> int:
@@ -123,20 +102,17 @@ class TestBeside:
             return count(self, text)
 
         monkeypatch.setattr(TokenCounter, "count", watched)
-        manager = SummarizingContextManager(prefetch=False)
-        await manager.set_messages([user("Go."), *tool_session(200, size=24_000)])
+        made = await Managed(100_000, prefetch=False).take([user("Go."), *tool_session(80, size=24_000)])
         on_loop = 0
-        await manager.get_messages_for_request(200_000, ScriptedProvider(then=answer))
-        assert on_loop < 200_000
-        await manager.close()
+        await made.view()
+        assert on_loop < 100_000
+        await made.manager.close()
 
 
-async def test_a_compaction_lets_go_of_what_its_view_does_not_show() -> None:
+async def test_a_compaction_lets_go_of_what_its_view_does_not_show():
     """Each plan shortens the rows of a call with many results to another length, until the next compaction."""
-    manager, provider, count = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=answer), 60
-    await manager.add_message(user("Go."))
-    await manager.add_message(calls(*((f"c{at}", "read", {}) for at in range(count))))
+    made, count = Managed(6_000, **SETTINGS), 60
+    await made.add([user("Go."), calls(*((f"c{at}", "read", {}) for at in range(count)))])
     for at in range(count):
-        await manager.add_message(result(f"c{at}", f"{at}: " + "the line of a file " * 100))
-        await manager.get_messages_for_request(6_000, provider)
-    assert 0 < len(manager.conversation.log.shortened) <= 2 * count
+        await (await made.add([result(f"c{at}", f"{at}: " + "the line of a file " * 100)])).view()
+    assert 0 < len(made.manager.conversation.log.shortened) <= 2 * count

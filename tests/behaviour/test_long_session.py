@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.testing import JsonRow
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import measure
 from tests.support.effort import full
-from tests.support.kept import KeptStore
+from tests.support.managed import Managed
 from tests.support.recorder import recording
-from tests.support.views import nodes, notes
+from tests.support.views import nodes, notes, size
 
 WINDOW, OUTPUT, MARGIN = 12_000, 1_000, 1_000
 BUDGET = WINDOW - OUTPUT - MARGIN
@@ -26,18 +23,6 @@ SHARE = 0.28
 COPIES = full(3, 1)
 MOST_MERGES = 6
 COUNT = TokenCounter().count
-_SIZES: dict[str, int] = {}
-
-
-def size(rows: Iterable[JsonRow]) -> int:
-    """Tokens of these rows, each distinct one measured once."""
-    found = 0
-    for row in rows:
-        text = repr(row)
-        if text not in _SIZES:
-            _SIZES[text] = measure(row, COUNT)
-        found += _SIZES[text]
-    return found
 
 
 @dataclass
@@ -56,10 +41,8 @@ class Seen:
         return size(self.rows)
 
     @cached_property
-    def levels(self) -> list[list[int]]:
-        """Those of the summaries of each view that has some."""
-        found = [[node["metadata"]["level"] for node in nodes(view)] for view in self.views]
-        return [levels for levels in found if levels]
+    def sizes(self) -> list[int]:
+        return [size(view) for view in self.views]
 
 
 async def play(copies: int) -> Seen:
@@ -68,17 +51,16 @@ async def play(copies: int) -> Seen:
     for at, row in enumerate(rows):
         if row["role"] == "user":
             row["content"] = f"{row['content']} (line {at})"
-    provider, store = OfflineProvider(COUNT, context_window=WINDOW, max_output_tokens=OUTPUT), KeptStore()
-    manager = SummarizingContextManager(store=store, safety_margin=MARGIN, summary_share=SHARE)
-    views = []
+    made, views = Managed(safety_margin=MARGIN, summary_share=SHARE), []
+    made.provider = OfflineProvider(COUNT, context_window=WINDOW, max_output_tokens=OUTPUT)
     for row in rows:
         if row["role"] == "assistant":
-            views.append(await manager.get_messages_for_request(provider=provider))
-        await manager.add_message(row)
-        await manager.settle()  # what an answer of the model leaves time for
-    taken = await manager.statistics()
-    await manager.close()
-    return Seen(rows, views, taken, len({summary.key for summary in store.summaries}))
+            views.append(await made.view())
+        await made.add([row])
+        await made.manager.settle()  # what an answer of the model leaves time for
+    taken = await made.manager.statistics()
+    await made.manager.close()
+    return Seen(rows, views, taken, len({summary.key for summary in made.store.summaries}))
 
 
 @pytest.fixture(scope="module")
@@ -87,34 +69,33 @@ def seen() -> Seen:
     return asyncio.run(play(COPIES))
 
 
-def test_every_view_is_inside_its_budget_and_none_is_empty_of_what_went_before(seen: Seen) -> None:
+def test_every_view_is_inside_its_budget_and_none_is_empty_of_what_went_before(seen):
     assert seen.history_tokens > 11 * COPIES * BUDGET
-    assert max(map(size, seen.views)) <= BUDGET
+    assert max(seen.sizes) <= BUDGET
     assert all(map(nodes, seen.views[len(seen.views) // 10 :]))
 
 
-def test_views_do_not_grow_with_the_session(seen: Seen) -> None:
-    """The mean view of the last fifth is that of the second, within a quarter."""
+def test_views_do_not_grow_with_the_session(seen):
     fifth = len(seen.views) // 5
-    second, last = (sum(map(size, part)) for part in (seen.views[fifth : 2 * fifth], seen.views[-fifth:]))
-    assert last < 1.25 * second
+    assert sum(seen.sizes[-fifth:]) < 1.25 * sum(seen.sizes[fifth : 2 * fifth])
 
 
-def test_summaries_keep_to_their_share_on_average(seen: Seen) -> None:
+def test_summaries_keep_to_their_share_on_average(seen):
     """Where nothing is left to merge the share yields: in a window as small as this by a fifth on average, at most."""
     summaries = [size([*nodes(view), *filter(None, [notes(view)])]) for view in seen.views]
     assert SHARE * BUDGET / 2 < sum(summaries) / len(summaries) <= 1.2 * SHARE * BUDGET
     assert max(summaries) < BUDGET / 2
 
 
-def test_no_fact_is_merged_more_than_six_times(seen: Seen) -> None:
+def test_no_fact_is_merged_more_than_six_times(seen):
     """A level is a merge: the tree grows with the logarithm of the session."""
-    assert 2 <= max(map(max, seen.levels)) <= MOST_MERGES
-    of_the_first_row = [levels[0] for levels in seen.levels]
+    levels = [[node["metadata"]["level"] for node in nodes(view)] for view in seen.views if nodes(view)]
+    assert 2 <= max(map(max, levels)) <= MOST_MERGES
+    of_the_first_row = [first for first, *_ in levels]
     assert of_the_first_row == sorted(of_the_first_row), "what is merged is not taken apart again"
 
 
-def test_the_provider_reads_little_more_than_the_history_once(seen: Seen) -> None:
+def test_the_provider_reads_little_more_than_the_history_once(seen):
     """Instructions and merges included; no key is asked for twice."""
     assert seen.history_tokens / 2 < seen.taken.input_tokens <= 1.45 * seen.history_tokens
     assert seen.taken.calls == seen.distinct > 33 * COPIES

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.tokens import encoding
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import ROW_OVERHEAD, measure
+from tests.support.managed import Managed
 from tests.support.paths import ROOT
-from tests.support.recorder import EXAMPLE, Recorder
+from tests.support.recorder import EXAMPLE
+from tests.support.rows import assistant, user
 from tests.support.views import size
 
 COUNT = TokenCounter().count
@@ -22,7 +22,7 @@ RECORDINGS = [EXAMPLE, *sorted((ROOT / "tests" / "data").glob("*.jsonl"))]
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path: Path) -> None:
+def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path):
     """The whole text of each row in one piece, calls with their JSON arguments, wrapping aside."""
     ours = told = 0
     for line in path.read_text("utf-8").splitlines():
@@ -41,82 +41,72 @@ def written(row: dict[str, Any]) -> str:
     return "\n".join(texts)
 
 
-async def served(manager: SummarizingContextManager, provider: ScriptedProvider) -> int:
-    """Our own size of the next request's view, uncorrected."""
-    return size(await manager.get_messages_for_request(provider=provider))
-
-
 def reported(estimate: int) -> int:
     """What a provider with another tokenizer and 9,000 tokens of tools reports."""
     return round(1.35 * estimate) + 9_000
 
 
-async def heard(manager: SummarizingContextManager, tokens: Any) -> None:
+async def heard(session: Managed, tokens: Any) -> None:
     """An `llm:response` with this figure."""
     data = {"provider": "main", "status": "ok", "usage": {"input_tokens": tokens, "output_tokens": 5}}
-    await manager.observe_response("llm:response", data)
+    await session.manager.observe_response("llm:response", data)
 
 
-async def talk(manager: SummarizingContextManager, words: int) -> None:
-    await manager.add_message({"role": "user", "content": "one two three four five six seven eight nine ten " * words})
-    await manager.add_message({"role": "assistant", "content": "done"})
+async def talk(session: Managed, words: int) -> None:
+    await session.add([user("one two three four five six seven eight nine ten " * words), assistant("done")])
 
 
-async def test_three_responses_make_the_next_estimate_right_also_after_a_compaction() -> None:
+async def test_three_responses_make_the_next_estimate_right_also_after_a_compaction():
     """Within 5 % of what the provider would report: the next request, and the first one after a compaction."""
-    recorder = Recorder()
-    provider = ScriptedProvider(then="Goal: count. State: counted.", context_window=60_000, max_output_tokens=1_000)
-    manager = SummarizingContextManager(recorder, keep_recent=4)
+    session = Managed(provider=lambda: ScriptedProvider(context_window=60_000, max_output_tokens=1_000), keep_recent=4)
     for _ in range(3):
-        await talk(manager, 300)
-        await heard(manager, reported(await served(manager, provider)))
-    await talk(manager, 300)
-    after = await served(manager, provider)
-    assert await manager.get_token_count() == pytest.approx(reported(after), rel=0.05)
-    while not recorder.count("context:compaction"):
-        await talk(manager, 300)
-        after = await served(manager, provider)
+        await talk(session, 300)
+        await heard(session, reported(size(await session.view())))
+    await talk(session, 300)
+    after = size(await session.view())
+    assert await session.manager.get_token_count() == pytest.approx(reported(after), rel=0.05)
+    while not session.host.compactions:
+        await talk(session, 300)
+        after = size(await session.view())
     assert after < 20_000
-    assert await manager.get_token_count() == pytest.approx(reported(after), rel=0.05)
-    made = recorder.of("context:compaction")[0]
+    assert await session.manager.get_token_count() == pytest.approx(reported(after), rel=0.05)
+    made = session.host.of("context:compaction")[0]
     assert made["after_tokens"] == pytest.approx(reported(after), rel=0.05)
     assert made["before_tokens"] >= 0.7 * made["budget"]
 
 
-async def test_reminders_that_stand_beside_the_view_are_measured_with_it() -> None:
+async def test_reminders_that_stand_beside_the_view_are_measured_with_it():
     """What a compaction has summarised, and the host wants whole, is sent as well."""
-    manager, reminder = SummarizingContextManager(max_tokens=12_000, keep_recent=2), "Remember the milk. " * 300
-    await manager.add_message({"role": "user", "content": reminder, "metadata": {"ephemeral": True, "persisted": True}})
+    session, reminder = Managed(max_tokens=12_000, keep_recent=2), "Remember the milk. " * 300
+    await session.add([{**user(reminder), "metadata": {"ephemeral": True, "persisted": True}}])
     for _ in range(6):
-        await talk(manager, 150)
-    rows = await manager.request_retention(retain_contents=[reminder])
+        await talk(session, 150)
+    rows = await session.manager.request_retention(retain_contents=[reminder])
     assert [row["content"] for row in rows[1:]].count(reminder) == 1
     sent = size(rows)
-    await heard(manager, sent)
-    assert await manager.get_token_count() == pytest.approx(sent, rel=0.01)
+    await heard(session, sent)
+    assert await session.manager.get_token_count() == pytest.approx(sent, rel=0.01)
 
 
 @pytest.mark.parametrize("figure", [300, 900_000, -5, "12000", None, 2.5])
-async def test_helpers_and_impossible_figures_change_nothing(figure: Any) -> None:
+async def test_helpers_and_impossible_figures_change_nothing(figure):
     """Session naming is small, and a provider may report anything."""
-    manager = SummarizingContextManager(max_tokens=200_000)
-    await talk(manager, 1_000)
-    await manager.get_messages_for_request()
-    before = await manager.get_token_count()
-    await heard(manager, figure)
-    assert await manager.get_token_count() == before
+    session = Managed(max_tokens=200_000)
+    await talk(session, 1_000)
+    await session.view()
+    before = await session.manager.get_token_count()
+    await heard(session, figure)
+    assert await session.manager.get_token_count() == before
 
 
-async def test_a_correction_changes_the_next_weighing_not_the_view_already_served() -> None:
+async def test_a_correction_changes_the_next_weighing_not_the_view_already_served():
     """Rule 4: what has been served is served again, until a row comes."""
-    recorder = Recorder()
-    manager = SummarizingContextManager(recorder, max_tokens=16_000, keep_recent=2, compact_threshold=0.7)
+    session = Managed(max_tokens=16_000, keep_recent=2, compact_threshold=0.7)
     for _ in range(10):
-        await talk(manager, 90)
-    view = await manager.get_messages_for_request()
-    await heard(manager, 15_500)
-    assert await manager.get_messages_for_request() == view
-    assert recorder.count("context:compaction") == 0
-    await manager.add_message({"role": "user", "content": "and now?"})
-    assert len(await manager.get_messages_for_request()) < len(view)
-    assert recorder.count("context:compaction") == 1
+        await talk(session, 90)
+    view = await session.view()
+    await heard(session, 15_500)
+    assert await session.view() == view
+    assert session.host.compactions == 0
+    assert len(await (await session.add([user("and now?")])).view()) < len(view)
+    assert session.host.compactions == 1

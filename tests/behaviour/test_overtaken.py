@@ -1,20 +1,23 @@
-"""What the host does while a compaction or its record is under way: nothing is lost, and nothing is done twice."""
+"""What comes while a compaction or its record is under way: requests are served, nothing is lost or done twice."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
+from context_summarize.notes.fallback import FALLBACK_LINE
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import Gated, answer, settle
+from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, feed, result, tool_session, user
-from tests.support.views import untimed
+from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.views import size, untimed
+from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 64}
 
@@ -22,9 +25,7 @@ SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 
 class Host(Recorder):
     """A host that does something at the moment when a compaction writes its notes."""
 
-    def __init__(self) -> None:
-        super().__init__(session_id="a session")
-        self.during: Callable[[], Any] | None = None
+    during: Callable[[], Any] | None = None
 
     def get_capability(self, name: str) -> Callable[[], list[Any]] | None:
         return self._operations if name == "context.active_operations" else None
@@ -44,6 +45,11 @@ class HeldStore(MemoryStore):
         self.go: asyncio.Event | None = None
         self.held = asyncio.Event()
 
+    def hold(self) -> asyncio.Event:
+        """What lets the record go."""
+        self.go = asyncio.Event()
+        return self.go
+
     async def put_record(self, hash_: str, record: JsonRow) -> None:
         go, self.go = self.go, None
         if go is not None:
@@ -52,150 +58,126 @@ class HeldStore(MemoryStore):
         await super().put_record(hash_, record)
 
 
-async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one() -> None:
+async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one():
     """It has the segments cut anew while the other compaction, of the old ones, is being made."""
-    host, provider = Host(), ScriptedProvider(then=answer)
-    made = SummarizingContextManager(host, keep_recent=4, prefetch=False)
-    await made.set_messages([row for at in range(110) for row in tool_session(1, size=700 + at * 977 % 4100, start=at)])
+    made = Managed(60_000, host=Host(), keep_recent=4, prefetch=False)
+    await made.take([row for at in range(110) for row in tool_session(1, size=700 + at * 977 % 4100, start=at)])
     small: list[asyncio.Task[list[JsonRow]]] = []
-
-    def ask() -> None:
-        small.append(asyncio.create_task(made.get_messages_for_request(8_000, provider)))
-
-    host.during = ask
-    await made.get_messages_for_request(60_000, provider)
+    made.host.during = lambda: small.append(asyncio.create_task(made.view(8_000)))
+    await made.view()
     await small[0]
-    nodes, view = made.conversation.view.nodes, made.conversation.view
-    assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes[:-1])]
-    assert nodes[-1].end_group == view.frontier
+    view = made.manager.conversation.view
+    assert [node.first_group for node in view.nodes] == [0, *(node.end_group for node in view.nodes[:-1])]
+    assert view.nodes[-1].end_group == view.frontier
 
 
-async def test_a_compaction_on_demand_ends_though_rows_keep_coming() -> None:
+async def test_a_compaction_on_demand_ends_though_rows_keep_coming():
     """What comes while it waits is none of its rows: it asks for no summary twice, a little longer each time."""
-    made = SummarizingContextManager(**SMALL | {"segment_tokens": 256})
-    await made.set_messages(tool_session(12))
     asked = 0
 
     async def then(request: ChatRequest) -> str:
         nonlocal asked
         asked += 1
-        await feed(made, tool_session(1 if asked < 40 else 0, start=100 + asked))
+        await made.add(tool_session(1 if asked < 40 else 0, start=100 + asked))
         return answer(request)
 
-    provider = ScriptedProvider(then=then)
-    await made.get_messages_for_request(1_000_000, provider)
-    assert (await made.preview()).calls == 6
-    await made.compact()
-    assert provider.calls == 6
+    made = Managed(1_000_000, provider=lambda: ScriptedProvider(then=then), **SMALL | {"segment_tokens": 256})
+    await (await made.take(tool_session(12))).view()
+    assert (await made.manager.preview()).calls == 6
+    await made.manager.compact()
+    assert made.provider.calls == 6
 
 
-async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer() -> None:
-    host, store = Host(), HeldStore()
-    made = SummarizingContextManager(host, store=store, **SMALL)
-    await made.set_messages(tool_session(12))
-    await made.get_messages_for_request(20_000, ScriptedProvider())
-    store.go = go = asyncio.Event()
-    first, second = asyncio.create_task(made.pin(1)), asyncio.create_task(made.pin(5))
+async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer():
+    made = await Managed(20_000, host=Recorder(session_id="a session"), store=HeldStore(), **SMALL).take(
+        tool_session(12)
+    )
+    await made.view()
+    go = made.store.hold()
+    first, second = asyncio.create_task(made.manager.pin(1)), asyncio.create_task(made.manager.pin(5))
     await settle()
     go.set()
     await asyncio.gather(first, second)
-    await made.close()
-    again = SummarizingContextManager(host, store=store, **SMALL)
-    await again.set_messages(tool_session(12))
-    assert await again.pin(9) == (1, 5, 9)
+    assert await (await made.again()).manager.pin(9) == (1, 5, 9)
 
 
-async def test_an_undo_while_a_compaction_is_recorded_holds() -> None:
-    store = HeldStore()
-    made = SummarizingContextManager(store=store, **SMALL)
-    await made.set_messages(tool_session(12))
-    whole = await made.get_messages_for_request(20_000, ScriptedProvider(then=answer))
-    store.go = go = asyncio.Event()
-    compacting = asyncio.create_task(made.compact())
-    await store.held.wait()
-    assert made.conversation.view.compactions
-    undoing = asyncio.create_task(made.undo())
+async def test_an_undo_while_a_compaction_is_recorded_holds():
+    made = await Managed(20_000, store=HeldStore(), **SMALL).take(tool_session(12))
+    whole = await made.view()
+    go = made.store.hold()
+    compacting = asyncio.create_task(made.manager.compact())
+    await made.store.held.wait()
+    assert made.manager.conversation.view.compactions
+    undoing = asyncio.create_task(made.manager.undo())
     await settle()
     go.set()
     await asyncio.gather(compacting, undoing)
-    assert await made.get_messages_for_request(20_000) == whole
+    assert await made.view() == whole
 
 
-async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off() -> None:
-    store, rows, provider = MemoryStore(), tool_session(12), Gated()
-    made = SummarizingContextManager(store=store, **SMALL)
-    await made.set_messages(rows)
-    asking = asyncio.create_task(made.get_messages_for_request(int(1.1 * await made.get_token_count()), provider))
-    await provider.asked.wait()
-    await made.close()
+async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off():
+    rows = tool_session(12)
+    made = await Managed(provider=Gated, **SMALL).take(rows)
+    asking = asyncio.create_task(made.view(int(1.1 * await made.manager.get_token_count())))
+    await made.provider.asked.wait()
+    again = await made.again()
     assert untimed(await asking) == rows
-    again = SummarizingContextManager(store=store, **SMALL)
-    await again.set_messages(rows)
-    assert untimed(await again.get_messages_for_request(1_000_000)) == rows
+    assert untimed(await again.view(1_000_000)) == rows
 
 
-async def test_a_session_that_ends_begins_no_summary_that_waits_for_its_turn() -> None:
-    """The one under way is waited for."""
-    provider, made = Gated(), SummarizingContextManager(max_concurrency=1, **SMALL)
-    await made.set_messages(tool_session(20))
-    await made.get_messages_for_request(100_000, provider)
-    compacting = asyncio.create_task(made.compact())
-    await provider.asked.wait()
-    ending = asyncio.create_task(made.finish())
+async def test_a_session_that_ends_begins_no_summary_that_waits_for_its_turn():
+    made = await Managed(100_000, provider=Gated, max_concurrency=1, **SMALL).take(tool_session(20))
+    await made.view()
+    compacting = asyncio.create_task(made.manager.compact())
+    await made.provider.asked.wait()
+    ending = asyncio.create_task(made.manager.finish())
     await asyncio.sleep(0)
-    provider.go.set()
+    made.provider.go.set()
     await asyncio.gather(compacting, ending)
-    assert provider.calls == 1
-    assert (await made.statistics()).calls == 1
-    await made.close()
+    assert made.provider.calls == (await made.manager.statistics()).calls == 1
+    await made.manager.close()
 
 
-async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing() -> None:
-    host, provider = Host(), ScriptedProvider(then=answer)
-    made = SummarizingContextManager(host, keep_recent=4, prefetch=False)
-    await made.set_messages(tool_session(60, size=3000))
-    await made.get_messages_for_request(30_000, provider)
+async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing():
+    made = await Managed(30_000, host=Host(), keep_recent=4, prefetch=False).take(tool_session(60, size=3000))
+    await made.view()
     said = "From now on, always answer in the dialect of Zurich, never in English."
-    await feed(made, [user(said), assistant("I will."), *tool_session(40, size=3000, start=500)])
+    await made.add([user(said), assistant("I will."), *tool_session(40, size=3000, start=500)])
     pinning: list[asyncio.Task[tuple[int, ...]]] = []
-    host.during = lambda: pinning.append(asyncio.create_task(made.pin(1)))
-    assert said in str(await made.get_messages_for_request(30_000, provider))
+    made.host.during = lambda: pinning.append(asyncio.create_task(made.manager.pin(1)))
+    assert said in str(await made.view())
     assert await pinning[0] == (1,)
 
 
-async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place() -> None:
+async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place():
     """A row has come before what they summarise, and nothing else has changed."""
     rows = tool_session(40)
     old = [user("Hello."), user("Let us begin."), assistant("Yes."), *rows]
     new = [user("Hello."), call("first", "look"), result("first", "ok", "look"), assistant("Yes."), *rows]
-    settings = SMALL | {"segment_tokens": 256}
-    made, provider = SummarizingContextManager(**settings), Gated()
-    await made.set_messages(old)
-    asking = asyncio.create_task(made.get_messages_for_request(3_000, provider))
-    await provider.asked.wait()
-    await made.set_messages(new)
-    provider.go.set()
+    made = await Managed(3_000, provider=Gated, **SMALL | {"segment_tokens": 256}).take(old)
+    asking = asyncio.create_task(made.view())
+    await made.provider.asked.wait()
+    await made.take(new)
+    made.provider.go.set()
     ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
 
 
-async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay() -> None:
+async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay():
     """Also where the earlier one is done first, because the later one has more rows to take in."""
-    made, rows = SummarizingContextManager(), tool_session(900, start=5_000)
-    await made.set_messages(tool_session(100))
-    first = asyncio.create_task(made.set_messages(tool_session(200, start=1_000)))
-    second = asyncio.create_task(made.set_messages(rows))
+    made, rows = Managed(), tool_session(900, start=5_000)
+    await made.take(tool_session(100))
+    first = asyncio.create_task(made.take(tool_session(200, start=1_000)))
+    second = asyncio.create_task(made.take(rows))
     await asyncio.sleep(0)
-    await made.add_message(user("One more."))
+    await made.add([user("One more.")])
     await asyncio.gather(first, second)
-    assert untimed(await made.get_messages()) == [*rows, user("One more.")]
-    clearing = [asyncio.create_task(work) for work in (made.set_messages(tool_session(200)), made.clear())]
-    await asyncio.gather(*clearing)
-    assert await made.get_messages() == []
+    assert await made.rows() == [*rows, user("One more.")]
+    await asyncio.gather(made.take(tool_session(200)), made.manager.clear())
+    assert await made.rows() == []
 
 
-async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_being_read(tmp_path: Path) -> None:
-    """As where nothing has to be read first; the file holds them too."""
+async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_being_read(tmp_path):
     path = {"path": str(tmp_path / "history.jsonl")}
     for is_clear, late in ((False, user("One.")), (True, user("Two."))):
         made = SummarizingContextManager(persistence=path)
@@ -210,29 +192,109 @@ async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_bein
         await again.close()
 
 
-async def test_rows_that_come_while_the_record_is_written_fit_the_same_request() -> None:
-    store, provider = HeldStore(), ScriptedProvider()
-    manager = SummarizingContextManager(Host(), store=store, **SMALL)
-    await feed(manager, tool_session(60, size=500))
-    store.go = go = asyncio.Event()
-    request = asyncio.create_task(manager.get_messages_for_request(3_000, provider))
-    await store.held.wait()
-    await feed(manager, tool_session(8, size=500, start=500))
+async def test_rows_that_come_while_the_record_is_written_fit_the_same_request():
+    made = await Managed(3_000, store=HeldStore(), **SMALL).add(tool_session(60, size=500))
+    go = made.store.hold()
+    request = asyncio.create_task(made.view())
+    await made.store.held.wait()
+    await made.add(tool_session(8, size=500, start=500))
     go.set()
+    assert size(await request) <= 3_000
 
-    assert sum(map(measure, await request)) <= 3_000
 
-
-async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead() -> None:
-    provider = Gated()
-    manager = SummarizingContextManager(Host(), wait_seconds=0)
-    await feed(manager, tool_session(60, size=500))
-    await manager.get_messages_for_request(10_000, provider)
-    await feed(manager, tool_session(14, size=500, start=900))
-    await manager.get_messages_for_request(10_000, provider)
-    await feed(manager, tool_session(1, size=500, start=990))
-    compacting = asyncio.create_task(manager.compact())
-    await provider.asked.wait()
-    provider.go.set()
-
+async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead():
+    made = Managed(10_000, provider=Gated, wait_seconds=0)
+    for turns, start in ((60, 0), (14, 900)):
+        await (await made.add(tool_session(turns, size=500, start=start))).view()
+    await made.add(tool_session(1, size=500, start=990))
+    compacting = asyncio.create_task(made.manager.compact())
+    await made.provider.asked.wait()
+    made.provider.go.set()
     assert await compacting > 0
+
+
+ROWS = tool_session(12)
+SOON = 10
+"""Seconds after which a wait for the summaries would be seen."""
+
+
+async def begun(budget: int, **settings: Any) -> tuple[Managed, asyncio.Task[int]]:
+    """A session whose `compact()` waits for a provider that does not answer yet."""
+    session = await Managed(budget, provider=Gated, wait_seconds=0, **SMALL, **settings).take(ROWS)
+    await session.view()
+    compacting = asyncio.create_task(session.manager.compact("the orders"))
+    await session.provider.asked.wait()
+    return session, compacting
+
+
+async def request(session: Managed) -> list[JsonRow]:
+    """Its rows; it must not wait for the provider."""
+    return await asyncio.wait_for(session.view(), SOON)
+
+
+async def ended(session: Managed, compacting: asyncio.Task[int], rows: list[JsonRow]) -> list[JsonRow]:
+    """The rows of the next request, once the provider has answered and `compact()` has ended."""
+    session.provider.go.set()
+    assert await compacting >= 0
+    view = await request(session)
+    assert await session.rows() == rows
+    assert broken_pairs(view) == []
+    assert size(view) <= (session.budget or 0)
+    assert session.host.count("context:pre_compact") == session.host.count("context:post_compact")
+    await session.manager.close()
+    return view
+
+
+async def test_a_request_beside_compact_is_served_as_it_is_where_it_fits():
+    """It waits at most `wait_seconds`; the compaction is made all the same, of what was said before and since."""
+    session, compacting = await begun(100_000)
+    rows = [*ROWS, user("one more")]
+    view = await request(await session.add(rows[-1:]))
+    assert untimed(view) == rows
+    assert not compacting.done()
+    after = await ended(session, compacting, rows)
+    assert size(after) < size(view)
+    assert after[-1]["content"] == "one more"
+    assert session.host.compactions == 1
+
+
+async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks():
+    budget, more = size(ROWS) + 200, tool_session(8, start=100)
+    session, compacting = await begun(budget, auto_compact=False)
+    view = await request(await session.add(more))
+    assert size(view) <= budget
+    assert broken_pairs(view) == []
+    assert not compacting.done()
+    assert any(FALLBACK_LINE in str(row["content"]) for row in view)
+    assert size(await ended(session, compacting, [*ROWS, *more])) <= size(view)
+
+
+@pytest.mark.parametrize("what", ["preview", "should_compact", "pin", "get_token_count"])
+async def test_the_user_is_answered_beside_compact(what):
+    session, compacting = await begun(100_000)
+    await asyncio.wait_for(getattr(session.manager, what)(*([2] if what == "pin" else [])), SOON)
+    assert not compacting.done()
+    after = await ended(session, compacting, ROWS)
+    assert (ROWS[1] in untimed(after)) == (what == "pin")
+
+
+def test_two_requests_at_once_wait_no_longer_than_one():
+    """Of a provider that never answers, beside `compact()`: each is answered after `wait_seconds`, and fits."""
+
+    async def waits() -> list[float]:
+        loop = asyncio.get_running_loop()
+        session = await Managed(900, provider=Gated, clock=loop.time, wait_seconds=5, **SMALL).take(ROWS)
+        compacting = asyncio.create_task(session.manager.compact())
+        await asyncio.sleep(0)
+
+        async def waited() -> float:
+            began = loop.time()
+            assert size(await session.view()) <= 900
+            return loop.time() - began
+
+        found = list(await asyncio.gather(waited(), waited(), waited()))
+        compacting.cancel()
+        await session.manager.close()
+        return found
+
+    assert run_virtually(waits()) == pytest.approx([5, 5, 5], abs=0.2)

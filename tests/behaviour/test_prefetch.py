@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Any
 
 from amplifier_core.llm_errors import ProviderUnavailableError
 
-from context_summarize import Config, SummarizingContextManager
+from context_summarize import Config
 from context_summarize.testing import ScriptedProvider, broken_pairs
 from tests.support.effort import full
 from tests.support.gated import Shortening
+from tests.support.managed import Managed
 from tests.support.recorder import Recorder, recording
 from tests.support.virtual import run_virtually
 
@@ -39,73 +39,58 @@ class Slow(Shortening):
         return await super().complete(request, **kwargs)
 
 
-@dataclass
-class Run:
-    """What one session saw."""
-
-    provider: Any
-    recorder: Recorder
-    waits: list[float] = field(default_factory=list)
-    tasks_left: int = 0
-
-
-async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) -> Run:
-    """The rows, a turn apart, through a manager with this provider; every view is checked."""
-    loop = asyncio.get_running_loop()
-    run = Run(provider, Recorder({"main": provider}))
-    manager = SummarizingContextManager(run.recorder, clock=loop.time, **settings)
+async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) -> tuple[Managed, float]:
+    """The rows, a turn apart, with this provider; how long requests have waited."""
+    loop, waited = asyncio.get_running_loop(), 0.0
+    made = Managed(provider=lambda: provider, host=Recorder({"main": provider}), clock=loop.time, **settings)
     for row in rows:
         if row["role"] == "assistant":
             await asyncio.sleep(TURN)
             asked = loop.time()
-            view = await manager.get_messages_for_request(provider=provider)
-            run.waits.append(loop.time() - asked)
-            assert broken_pairs(view) == []
-        await manager.add_message(row)
-    await manager.close()
-    run.tasks_left = len(asyncio.all_tasks()) - 1
-    return run
+            assert broken_pairs(await made.view()) == []
+            waited += loop.time() - asked
+        await made.add([row])
+    await made.manager.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    return made, waited
 
 
-def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
+def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for():
     """At most 5 % of the waiting without prefetching, with no more calls, no fallback, and never too many at once."""
     rows = recording()[: full(800, 400)]
-    plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
-    ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
-    assert sum(plain.waits) > full(60, 30)
-    assert sum(ahead.waits) <= 0.05 * sum(plain.waits)
+    plain, waited = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
+    ahead, waited_ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
+    assert waited > full(60, 30)
+    assert waited_ahead <= 0.05 * waited
     assert len(ahead.provider.asked) <= len(plain.provider.asked) + 6
     assert len(set(ahead.provider.asked)) == len(ahead.provider.asked)
     assert 1 < ahead.provider.most <= 4
-    for run in (plain, ahead):
-        assert not any(data["fallbacks"] for data in run.recorder.of("context:post_compact"))
-        assert run.tasks_left == 0
+    for made in (plain, ahead):
+        assert not any(data["fallbacks"] for data in made.host.of("context:post_compact"))
 
 
-def test_merges_are_made_ahead_as_well() -> None:
-    """A small share of the budget for summaries: compactions that merge do not wait for it."""
-    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[: full(1_000, 500)], summary_share=0.08))
-    assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 1
-    assert sum(run.waits) == 0
+def test_merges_are_made_ahead_as_well():
+    rows = recording()[: full(1_000, 500)]
+    made, waited = run_virtually(session(Slow(2 * TURN, 40_000), rows, summary_share=0.08))
+    assert sum(data["merged"] for data in made.host.of("context:post_compact")) > 1
+    assert waited == 0
 
 
-def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> None:
+def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once():
     """A replay does so between its turns: it takes no time, where a session does."""
 
     async def settled(seconds: float) -> tuple[list[float], int]:
         loop = asyncio.get_running_loop()
-        provider = Slow(seconds, 40_000)
-        manager = SummarizingContextManager(clock=loop.time)
-        await manager.set_messages(recording()[:150])
-        await manager.get_messages_for_request(30_000, provider)
+        made = Managed(30_000, provider=lambda: Slow(seconds, 40_000), clock=loop.time)
+        await (await made.take(recording()[:150])).view()
         waits = []
         for _ in range(2):
             before = loop.time()
-            await manager.settle()
+            await made.manager.settle()
             waits.append(loop.time() - before)
-        left = provider.under_way
-        assert provider.asked
-        await manager.close()
+        left = made.provider.under_way
+        assert made.provider.asked
+        await made.manager.close()
         return waits, left
 
     assert run_virtually(settled(5)) == ([5, 0], 0)
@@ -114,14 +99,13 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> Non
     assert left > 0
 
 
-def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction() -> None:
+def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction():
     """No call is repeated while the session only grows; the compaction shows fallbacks, and later ones summaries."""
     failures: list[Exception | str] = [ProviderUnavailableError("down", provider="main", retryable=False)] * 2
     provider = ScriptedProvider(failures, then="Goal: flights. State: booked.", name="main", context_window=40_000)
-    run = run_virtually(session(provider, recording()[: full(1_340, 600)]))
-    fallbacks = [data["fallbacks"] for data in run.recorder.of("context:post_compact")]
-    assert fallbacks[-1] == 0
-    failed = [data["key"] for data in run.recorder.of("context-summarize:failure")]
+    made, _ = run_virtually(session(provider, recording()[: full(1_340, 600)]))
+    assert made.host.of("context:post_compact")[-1]["fallbacks"] == 0
+    failed = [data["key"] for data in made.host.of("context-summarize:failure")]
     assert len(failed) == 2
-    made = {data["key"] for data in run.recorder.of("context-summarize:summary")}
-    assert set(failed) <= made, "what failed ahead was never made"
+    summaries = {data["key"] for data in made.host.of("context-summarize:summary")}
+    assert set(failed) <= summaries, "what failed ahead was never made"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.effort import LONG
-from tests.support.recorded import FILE, KINDS, Tape, taped
+from tests.support.recorded import FILE, KINDS, taped
 from tests.support.recorded_sessions import scripts
 
 SCRIPTS, RECORDED = scripts(), json.loads(FILE.read_text("utf-8"))
@@ -22,12 +22,3 @@ def test_a_session_is_as_recorded(name):
 
     assert tape.differences(RECORDED[name], is_part=most is not None) == []
     assert all(tape.digests()[kind] for kind in KINDS)
-
-
-def test_the_first_one_that_differs_is_named():
-    before, after = Tape(), Tape()
-    for tape, last in ((before, "old"), (after, "new")):
-        tape.note("request", "before row 2", [{"role": "user", "content": "same"}])
-        tape.note("request", "before row 4", [{"role": "user", "content": last}])
-
-    assert after.differences(before.digests()) == ["request 2 differs: before row 4 (2 were recorded, 2 came)"]

@@ -6,23 +6,19 @@ import asyncio
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
+from context_summarize.testing import JsonRow, MemoryStore
 from tests.support.effort import LONG
-from tests.support.gated import answer, questions
+from tests.support.gated import questions
 from tests.support.kept import KeptStore
+from tests.support.managed import Managed
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
-from tests.support.rows import feed
 from tests.support.saved import saved
 from tests.support.views import nodes
 
@@ -87,125 +83,72 @@ def lines(texts: Iterable[str]) -> set[int]:
     return {int(number) for text in texts for number in _LINE.findall(text)}
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Managed):
     """A session that has ended."""
 
-    rows: list[JsonRow]
-    view: list[JsonRow]
-    provider: ScriptedProvider
+    async def live(self, rows: Sequence[JsonRow]) -> Ended:
+        """Run it as a loop does, one view before every assistant row and one at the end, and close it."""
+        for row in rows:
+            if row["role"] == "assistant":
+                await self.view()
+            await self.add([row])
+        self.lived, self.last = list(rows), await self.view()
+        await self.manager.settle()  # what was begun for the next compaction is there
+        await self.manager.close()
+        return self
 
 
-async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
-    """Run a session as a loop does, one view before every assistant row and one at the end, and close it."""
-    provider = ScriptedProvider(then=answer)
-    manager = SummarizingContextManager(**{**RARE, **settings})
-    for row in rows:
-        if row["role"] == "assistant":
-            await manager.get_messages_for_request(budget, provider)
-        await manager.add_message(row)
-    view = await manager.get_messages_for_request(budget, provider)
-    await manager.settle()  # what was begun for the next compaction is there
-    await manager.close()
-    return Ended(list(rows), view, provider)
+async def live(rows: Sequence[JsonRow], budget: int = 8_000, **settings: Any) -> Ended:
+    return await Ended(budget, **RARE, **settings).live(rows)
 
 
 async def resume(
-    rows: Sequence[JsonRow], budget: int, *, replayed: bool = False, **settings: Any
-) -> tuple[list[JsonRow], ScriptedProvider]:
-    """(first view, provider) of a new manager that is given these rows."""
-    provider = ScriptedProvider(then=answer)
-    manager = SummarizingContextManager(**{**RARE, **settings})
-    if replayed:
-        await feed(manager, rows)
-    else:
-        await manager.set_messages(rows)
-    view = await manager.get_messages_for_request(budget, provider)
-    await manager.close()
-    return view, provider
-
-
-# --- the same session -----------------------------------------------------------------------------------------------
+    rows: Sequence[JsonRow], budget: int = 8_000, *, replayed: bool = False, **settings: Any
+) -> tuple[list[JsonRow], int]:
+    """(first view, provider calls) of a new manager that is given these rows."""
+    made = Managed(budget, **RARE, **settings)
+    await (made.add(rows) if replayed else made.take(rows))
+    view = await made.view()
+    await made.manager.close()
+    return view, made.provider.calls
 
 
 @pytest.mark.parametrize(("path", "at"), POINTS, ids=[f"{path.stem}-{at}" for path, at in POINTS])
-async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, tmp_path: Path) -> None:
-    """Handed over whole or row by row: no provider call, the same summaries, the same rows beside them."""
+async def test_a_session_goes_on_in_a_new_process_unasked(path, at, tmp_path):
     budget = BUDGETS[path]
     ended = await live(lived(recorded(path)[:at]), budget, cache=str(tmp_path / "old"))
-    assert as_saved(ended.view) != as_saved(ended.rows), "a compaction was made"
-    assert ended.rows != as_saved(ended.rows)
+    assert as_saved(ended.last) != as_saved(ended.lived), "a compaction was made"
+    assert ended.lived != as_saved(ended.lived)
     for replayed in (False, True):
         file = tmp_path / f"new-{replayed}"  # so that neither finds what the other left
         shutil.copy(tmp_path / "old", file)
-        view, provider = await resume(as_saved(ended.rows), budget, cache=str(file), replayed=replayed)
-        assert provider.calls == 0
-        assert nodes(view) == nodes(ended.view)
-        assert as_saved(view) == as_saved(ended.view)
-
-
-SECOND_PROCESS = """
-import asyncio, json, os, sys
-
-from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider
-
-
-async def main():
-    rows = json.load(sys.stdin)
-    provider = ScriptedProvider(then=RuntimeError("asked"))
-    manager = SummarizingContextManager(cache=sys.argv[1], compact_threshold=0.7)
-    await manager.set_messages(rows)
-    view = await manager.get_messages_for_request(8_000, provider)
-    await manager.close()
-    print(json.dumps({"view": view, "calls": provider.calls}), flush=True)
-    os._exit(0)  # the kernel's own threads can crash an interpreter that ends
-
-
-asyncio.run(main())
-"""
-
-
-async def test_a_second_python_process_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
-    """Nothing but the file and the saved rows passes between them."""
-    path = str(tmp_path / "store")
-    ended = await live(lived(recorded(AIRLINE)[:302]), 8_000, cache=path)
-    given = json.dumps(as_saved(ended.rows))
-    command = [sys.executable, "-c", SECOND_PROCESS, path]
-    done = await asyncio.to_thread(
-        subprocess.run, command, input=given, capture_output=True, text=True, check=True, cwd=DATA.parent.parent
-    )
-    told = json.loads(done.stdout)
-    assert told["calls"] == 0
-    assert nodes(told["view"]) == nodes(ended.view) != []
-    assert as_saved(told["view"]) == as_saved(ended.view)
+        view, calls = await resume(as_saved(ended.lived), budget, cache=str(file), replayed=replayed)
+        assert calls == 0
+        assert nodes(view) == nodes(ended.last)
+        assert as_saved(view) == as_saved(ended.last)
 
 
 @pytest.fixture(scope="module")
-def left() -> tuple[KeptStore, Ended]:
-    """A session that has ended, and the store that it left."""
-    store = KeptStore()
-    return store, asyncio.run(live(lived(recorded(AIRLINE)[:420]), 8_000, store=store))
+def ended() -> Ended:
+    """A session that has ended."""
+    return asyncio.run(live(lived(recorded(AIRLINE)[:420])))
 
 
 @pytest.fixture
-async def kept(left: tuple[KeptStore, Ended]) -> tuple[KeptStore, Ended]:
-    """The same, for one test."""
+async def store(ended: Ended) -> KeptStore:
+    """What it has left, for one test."""
     store = KeptStore()
-    await store.take(summaries=left[0].summaries, records=left[0].records)
-    return store, left[1]
+    await store.take(summaries=ended.store.summaries, records=ended.store.records)
+    return store
 
 
-# --- forks and repairs ----------------------------------------------------------------------------------------------
-
-
-async def test_a_fork_pays_for_its_own_tail_only() -> None:
+async def test_a_fork_pays_for_its_own_tail_only():
     """Two sessions with one beginning: nothing is asked twice, and the second shows nobody what the first paid for."""
     store = MemoryStore()
     prefix = lived(recorded(AIRLINE)[:300])
-    first = await live([*prefix, *lived(recorded(OTHER)[1:200], 10_000)], 8_000, store=store)
+    first = await live([*prefix, *lived(recorded(OTHER)[1:200], 10_000)], store=store)
     tail = lived(recorded(AIRLINE)[300:420], 20_000)
-    second = await live([*as_saved(prefix), *tail], 8_000, store=store)
+    second = await live([*as_saved(prefix), *tail], store=store)
     paid, own = questions(first.provider), questions(second.provider)
     assert len(set(paid)) == len(paid) > 0
     assert len(set(own)) == len(own) > 0
@@ -214,41 +157,27 @@ async def test_a_fork_pays_for_its_own_tail_only() -> None:
     assert max(lines(own)) >= 20_000
 
 
-async def test_a_repair_in_the_middle_pays_for_what_it_changes(kept: tuple[MemoryStore, Ended]) -> None:
-    """`set_messages` with one row changed: nobody is asked for a text that is there.
-
-    The cuts fall as before after a segment or two, so that hardly any other segment is read again.
-    """
-    store, before = kept
-    rows = before.rows
+async def test_a_repair_in_the_middle_pays_for_what_it_changes(store, ended):
+    """The cuts fall as before after a segment or two, so that hardly any other segment is read again."""
+    rows = ended.lived
     users = [at for at, row in enumerate(rows) if row["role"] == "user" and "(line " in row["content"]]
     row = users[len(users) // 2]
     repaired = [*rows[:row], {**rows[row], "content": f"{rows[row]['content']} Repaired."}, *rows[row + 1 :]]
-    provider = ScriptedProvider(then=answer)
-    manager = SummarizingContextManager(store=store, auto_compact=False)
-    await manager.set_messages(rows)
-    await manager.get_messages_for_request(8_000, provider)
-    assert provider.calls == 0
-    await manager.set_messages(repaired)
-    await manager.get_messages_for_request(8_000, provider)
-    await manager.compact()
-    await manager.close()
-    paid = questions(provider)
+    made = await Managed(8_000, store=store, auto_compact=False).take(rows)
+    await made.view()
+    assert made.provider.calls == 0
+    await (await made.take(repaired)).view()
+    await made.manager.compact()
+    await made.manager.close()
+    paid, before = questions(made.provider), questions(ended.provider)
     assert len(set(paid)) == len(paid)
-    assert not set(paid) & set(questions(before.provider))
+    assert not set(paid) & set(before)
     assert any("Repaired." in text for text in paid)
-    assert len([text for text in paid if lines([text]) & lines(questions(before.provider))]) <= 2
-
-
-# --- what is not adopted --------------------------------------------------------------------------------------------
+    assert len([text for text in paid if lines([text]) & lines(before)]) <= 2
 
 
 @pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens"])
-async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
-    changed: str, kept: tuple[MemoryStore, Ended], tmp_path: Path
-) -> None:
-    """Its summaries are not those that these prompts and sizes would make."""
-    store, ended = kept
+async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(changed, store, ended, tmp_path):
     if changed.endswith(".md"):
         prompts = shutil.copytree(ROOT / "prompts" / "default", tmp_path / "prompts")
         with (prompts / changed).open("a") as file:
@@ -256,23 +185,22 @@ async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
         settings: dict[str, Any] = {"prompts": str(prompts)}
     else:
         settings = {changed: 2_048}
-    view, provider = await resume(as_saved(ended.rows), 8_000, store=store, **settings)
+    view, calls = await resume(as_saved(ended.lived), store=store, **settings)
     if changed == "merge.md":
         # Summaries of segments do not depend on it; merges do.
-        assert not {row["metadata"]["key"] for row in nodes(view) if row["metadata"]["level"]} & set(keys(ended.view))
+        assert not {row["metadata"]["key"] for row in nodes(view) if row["metadata"]["level"]} & set(keys(ended.last))
     else:
-        assert provider.calls > 0
-        assert not set(keys(view)) & set(keys(ended.view))
+        assert calls > 0
+        assert not set(keys(view)) & set(keys(ended.last))
 
 
-async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[KeptStore, Ended]) -> None:
+async def test_a_record_that_does_not_match_its_history_is_ignored(store, ended):
     """One of another length: the view is made anew, from the summaries that are there."""
-    store, ended = kept
     records = list(store.records.items())
     assert len(records) > 2
     for (hash_, _), (_, other) in zip(records, [*records[1:], records[0]], strict=True):
         await store.put_record(hash_, other)
-    view, _ = await resume(as_saved(ended.rows), 8_000, store=store)
+    view, _ = await resume(as_saved(ended.lived), store=store)
     ranges = [row["metadata"]["messages"] for row in nodes(view)]
     assert ranges
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
@@ -287,14 +215,11 @@ def deep(record: JsonRow) -> JsonRow:
 
 
 @pytest.mark.parametrize("form", [[1], "text", 5, {"view": [1]}, {"pins": 1, "undone": 2, "undone_at": "x"}, deep])
-async def test_a_record_of_another_form_is_ignored(kept: tuple[KeptStore, Ended], form: Any) -> None:
-    """Whatever a store gives: the view is made anew, and no request fails."""
-    store, ended = kept
-
+async def test_a_record_of_another_form_is_ignored(store, ended, form):
     class Odd(KeptStore):
         async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
             found = await store.get_records(hashes)
             return {hash_: form(found[hash_]) if callable(form) else form for hash_ in found}
 
-    view, _ = await resume(as_saved(ended.rows), 8_000, store=Odd())
+    view, _ = await resume(as_saved(ended.lived), store=Odd())
     assert nodes(view)

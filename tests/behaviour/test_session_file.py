@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,9 +78,12 @@ def path(tmp_path: Path) -> Path:
 
 class TestTheNextSession:
     @pytest.mark.parametrize("first", ["get_messages", "get_messages_for_request", "get_token_count", "statistics"])
-    async def test_it_finds_every_row(self, path, first: str) -> None:
-        """System rows, hook rows and None values too, whatever the host asks for first."""
-        rows = await filled(path, [*OURS, *tool_session(3)])
+    async def test_it_finds_every_row(self, path, first):
+        """But ephemeral ones; system rows, hook rows and None values too, whatever the host asks for first."""
+        rows = [*OURS, *tool_session(3)]
+        await filled(
+            path, [*rows, {**user("now"), "ephemeral": True}, {**user("now"), "metadata": {"ephemeral": True}}]
+        )
         plain = SummarizingContextManager(**SMALL)
         await plain.set_messages(rows)
         async with session(path) as made:
@@ -91,20 +93,8 @@ class TestTheNextSession:
             assert await made.get_token_count() == await plain.get_token_count() > 0
             assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
 
-    async def test_ephemeral_rows_and_refused_ones_are_not_written(self, path) -> None:
-        """They are there for this session alone."""
-        passing = {**user("now"), "metadata": {"ephemeral": True}}
-        async with session(path) as made:
-            await feed(made, (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")))
-            with pytest.raises(ValueError, match="role"):
-                await made.add_message({"role": "nobody"})
-            assert len(await made.get_messages()) == 4
-        assert await kept(path) == [user("a"), user("b")]
-
-
-class TestMounted:
-    async def test_a_real_session_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Rows of the kernel's own loop, and the statistics as a capability."""
+    async def test_a_session_of_the_kernel_is_continued(self, path, monkeypatch):
+        """With the statistics as a capability."""
         added: Rows = []
         for _ in range(2):
             host = await Host(monkeypatch, {"persistence": {"path": str(path)}}).start()
@@ -118,29 +108,23 @@ class TestMounted:
 
 
 @pytest.mark.parametrize(
-    ("given_id", "file"),
+    ("host", "file"),
     [
-        ("0f3a-b1", "0f3a-b1"),
-        ("parent-span_agent.x", "parent-span_agent.x"),
-        ("../../etc/passwd", ".._.._etc_passwd"),
-        ("a\\b:c\0d", "a_b_c_d"),
-        ("..", "session"),
-        ("", "session"),
+        (Recorder(session_id="parent-span_agent.x"), "parent-span_agent.x"),
+        (Recorder(session_id="../../etc/passwd"), ".._.._etc_passwd"),
+        (Recorder(session_id="a\\b:c\0d"), "a_b_c_d"),
+        (Recorder(session_id=".."), "session"),
+        (Recorder(session_id=""), "session"),
+        (Recorder(session_id=None), "session"),
         (None, "session"),
     ],
 )
-async def test_the_sessions_id_stands_in_the_path(tmp_path: Path, given_id: str | None, file: str) -> None:
+async def test_the_sessions_id_stands_in_the_path(tmp_path, host, file):
     """As far as a file name can hold it: it leads nowhere else. Scripts have a name all the same."""
-    host = Recorder(session_id=given_id)
-    for coordinator in (host, *([] if given_id else [None])):
-        for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
-            made = manager(path, coordinator)
+    for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
+        async with session(path, host) as made:
             await made.add_message(user("a"))
-            await made.close()
     assert files(tmp_path) == {f"{file}.jsonl", f"{file}/h.jsonl"}
-
-
-# --- order and cancellation -----------------------------------------------------------------------------------------
 
 
 async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[Any]:
@@ -151,65 +135,49 @@ async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[An
     return task
 
 
-@pytest.fixture
-def in_turns() -> Iterator[Threads]:
-    """Threads whose work is done two turns of the event loop later."""
-    made = Threads(turns=2)
-    with made.in_place():
-        yield made
+OLD, NEW = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
 
 
-class TestOrder:
-    @pytest.mark.parametrize("loaded", [True, False])
-    @pytest.mark.parametrize("what", ["add_message", "set_messages", "grown", "clear", "request"])
-    async def test_cancelled_at_any_turn_memory_and_disk_agree(
-        self, tmp_path: Path, in_turns: Threads, what: str, loaded: bool
-    ) -> None:
-        """The change is there or it is not, here and in the next session alike."""
-        old, new = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
-        outcome: dict[str, Rows] = {
-            "add_message": [*old, user("more")],
-            "set_messages": [SYSTEM, *new],
-            "grown": [*old, *new],
-            "clear": [],
-            "request": old,
-        }
-        outcomes = []
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize(
+    ("method", "given", "after"),
+    [
+        ("add_message", [user("more")], [*OLD, user("more")]),
+        ("set_messages", [NEW], [SYSTEM, *NEW]),
+        ("set_messages", [[*OLD, *NEW]], [*OLD, *NEW]),
+        ("clear", [], []),
+        ("get_messages_for_request", [LARGE], OLD),
+    ],
+)
+async def test_cancelled_at_any_turn_memory_and_disk_agree(tmp_path, method, given, after, loaded):
+    """The change is there or it is not, here and in the next session alike."""
+    outcomes = []
+    with Threads(turns=2).in_place():
         for after_turns in turns():
             path = tmp_path / f"{after_turns}.jsonl"
-            await filled(path, old)
+            await filled(path, OLD)
             async with session(path) as made:
                 if loaded:
                     await made.get_messages()
-                works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                    "add_message": partial(made.add_message, user("more")),
-                    "set_messages": partial(made.set_messages, new),
-                    "grown": partial(made.set_messages, [*old, *new]),
-                    "clear": made.clear,
-                    "request": partial(made.get_messages_for_request, LARGE),
-                }
-                task = await started(works[what](), after_turns)
+                task = await started(getattr(made, method)(*given), after_turns)
                 ended = task.done()
                 task.cancel()
                 await asyncio.wait([task])
                 rows = untimed(await made.get_messages())
-                assert rows in (old, outcome[what])
+                assert rows in (OLD, after)
                 await made.add_message(user("last"))
             assert await kept(path) == [*rows, user("last")]
             outcomes.append(rows)
             if ended:
                 break
-        assert outcomes[-1] == outcome[what]
-        assert len(outcomes) > 1, "it was never cancelled"
-        assert ended
-
-
-# --- the host's copy ------------------------------------------------------------------------------------------------
+    assert outcomes[-1] == after
+    assert len(outcomes) > 1, "it was never cancelled"
+    assert ended
 
 
 class TestTheHostsCopy:
-    @pytest.mark.parametrize("turns", [0, 300])
-    async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns: int) -> None:
+    @pytest.mark.parametrize("turns", [0, 200])
+    async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns):
         """System rows and None values stay in the history; the file is as it was. Also in a long session."""
         ours = await filled(path, [*OURS, *tool_session(turns)])
         before = path.read_bytes()
@@ -222,40 +190,32 @@ class TestTheHostsCopy:
         assert path.read_bytes() == before
         assert archives(path) == []
 
-    @pytest.mark.parametrize("loaded", [True, False])
-    async def test_anything_else_is_a_repair(self, path, loaded: bool) -> None:
-        """As given, after our system rows; the old file is kept beside the new one."""
+    @pytest.mark.parametrize("is_loaded", [True, False])
+    @pytest.mark.parametrize("is_cleared", [True, False])
+    async def test_anything_else_is_a_repair(self, path, is_loaded, is_cleared):
+        """As given, after our system rows unless they were cleared; the old file is kept beside the new one."""
         ours = await filled(path, OURS)
         theirs = [*saved(ours)[:1], assistant("hi there")]
         async with session(path) as made:
-            if loaded:
+            if is_loaded:
                 await made.get_messages()
+            if is_cleared:
+                await made.clear()
+                assert await made.get_messages() == []
+                await made.add_message(SYSTEM)
             await made.set_messages(theirs)
-            assert untimed(await made.get_messages()) == [SYSTEM, *theirs]
+            found = theirs if is_cleared else [SYSTEM, *theirs]
+            assert untimed(await made.get_messages()) == found
             await made.add_message(user("next"))
-        assert await kept(path) == [SYSTEM, *theirs, user("next")]
-        [archive] = archives(path)
-        assert await kept(archive) == ours
+        assert await kept(path) == [*found, user("next")]
+        archived = [await kept(archive) for archive in archives(path)]
+        assert ours in archived
+        assert is_cleared or len(archived) == 1
 
-    async def test_clear_archives(self, path) -> None:
-        """And what the host gives afterwards is taken as it is."""
-        ours = await filled(path, OURS)
-        async with session(path) as made:
-            await made.clear()
-            assert await made.get_messages() == []
-            await made.add_message(SYSTEM)
-            await made.set_messages(saved(ours))
-            assert untimed(await made.get_messages()) == saved(ours)
-            await made.set_messages([SYSTEM, user("a")])
-            await made.set_messages([user("a")])
-            assert untimed(await made.get_messages()) == [user("a")]
-        assert await kept(path) == [user("a")]
-        assert ours in [await kept(archive) for archive in archives(path)]
-
-    async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path) -> None:
+    async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path):
         """A long copy is compared in a thread; the row follows the repaired ones, on the disk too."""
-        await filled(path, tool_session(300))
-        theirs = [*tool_session(299), user("repaired")]
+        await filled(path, tool_session(200))
+        theirs = [*tool_session(199), user("repaired")]
         async with session(path) as made:
             await made.get_messages()
             setting = await started(made.set_messages(theirs), 0)
@@ -266,14 +226,8 @@ class TestTheHostsCopy:
         assert await kept(path) == [*theirs, user("meanwhile")]
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------
-
-
 class TestInMemory:
-    async def test_a_path_that_cannot_be_written_costs_one_warning(
-        self, tmp_path: Path, warnings: Callable[[], list[str]]
-    ) -> None:
-        """Every method works as without a file."""
+    async def test_a_path_that_cannot_be_written_costs_one_warning(self, tmp_path, warnings):
         (tmp_path / "file").write_text("mine")
         async with session(tmp_path / "file" / "h.jsonl") as made:
             await feed(made, tool_session(12))
@@ -289,73 +243,73 @@ class TestInMemory:
         assert "in memory" in warning
         assert (tmp_path / "file").read_text() == "mine"
 
-    async def test_the_user_is_told_once(self, path, warnings: Callable[[], list[str]]) -> None:
-        """Amplifier's own coordinator hands the warning to the screen, at the next request."""
-        shown = []
+    async def test_the_user_is_told_once_on_the_screen_of_the_host(self, path, warnings):
+        """One that has none costs nothing, and that of one that raises is in the log."""
+        shown: list[Any] = []
         screen = SimpleNamespace(show_message=lambda *line: shown.append(line))
         configured = {"session": {"orchestrator": "none", "context": "none"}}
-        host = AmplifierSession(configured, display_system=screen)
-        path.write_text("notes of mine\n")
-        async with session(path, host.coordinator) as made:
-            for _ in range(2):
-                await made.add_message(user("a"))
-                await made.get_messages_for_request(LARGE)
-        [warning] = warnings()
-        assert shown == [(warning, "warning", "hook:context-summarize")]
-
-    async def test_a_host_that_cannot_show_a_line_costs_nothing(self, path, warnings: Callable[[], list[str]]) -> None:
-        """One that raises is in the log."""
-        path.write_text("notes of mine\n")
 
         async def broken(*_: Any) -> None:
             raise RuntimeError("no screen")
 
-        for host in (Recorder(), SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None)):
+        hosts = [
+            AmplifierSession(configured, display_system=screen).coordinator,
+            Recorder(),
+            SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None),
+        ]
+        path.write_text("notes of mine\n")
+        for host in hosts:
             async with session(path, host) as made:
                 await made.add_message(user("a"))
-                assert await made.get_messages_for_request(LARGE) == [{**user("a"), "metadata": {}}]
-        assert len(warnings()) == 3
+                for _ in range(2):
+                    assert await made.get_messages_for_request(LARGE) == [{**user("a"), "metadata": {}}]
+        assert shown == [(warnings()[0], "warning", "hook:context-summarize")]
+        assert len(warnings()) == 4
         assert "no screen" in warnings()[-1]
 
 
 class TestTheEnd:
     @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
-    async def test_no_thread_and_no_task_is_left(self, path, used: str) -> None:
-        """However far it came; a request under way gets its view."""
+    async def test_no_thread_and_no_task_is_left(self, path, used):
         await filled(path, tool_session(2))
         before, made = threads(), manager(path)
-        request = None
         if used != "not at all":
             request = await started(made.get_messages_for_request(LARGE), 0)
         if used == "in full":
-            assert request is not None
             await request
             await made.add_message(user("more"))
         await made.close()
-        if request is not None:
-            assert untimed(await request)[: len(tool_session(2))] == tool_session(2)
+        if used != "not at all":
+            assert untimed(await request) == tool_session(2)
         for thread in threads() - before:
             thread.join(10)  # its last work is done: it ends by itself
         assert threads() <= before
         assert await made.get_messages() or used == "not at all"
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    async def test_a_session_that_has_ended_keeps_rows_in_memory(self, path) -> None:
-        """Hosts may still read; nothing is written any more."""
-        made = manager(path)
-        await made.add_message(user("a"))
-        await made.close()
+    async def test_a_session_that_has_ended_keeps_rows_in_memory_alone(self, path):
+        async with session(path) as made:
+            await feed(made, OURS)
         await made.add_message(user("b"))
-        assert untimed(await made.get_messages()) == [user("a"), user("b")]
+        assert untimed(await made.get_messages()) == [*OURS, user("b")]
         await made.close()
-        assert await kept(path) == [user("a")]
+        assert await kept(path) == OURS
 
 
 class TestAHangingDisk:
     """In virtual time: it passes only while all wait."""
 
-    @pytest.mark.parametrize("call", ["add_message", "set_messages", "clear", "a copy with nothing new"])
-    def test_a_call_returns_when_the_system_has_its_rows(self, path, call: str) -> None:
+    @pytest.mark.parametrize(
+        ("method", "given"),
+        [
+            ("add_message", [user("more")]),
+            ("set_messages", [[user("more")]]),
+            ("set_messages", [[user("first")]]),
+            ("clear", []),
+        ],
+        ids=["a row", "a repair", "a copy with nothing new", "nothing"],
+    )
+    def test_a_call_returns_when_the_system_has_its_rows(self, path, method, given):
         """And the rows of the calls before it."""
         disk = Threads()
 
@@ -364,13 +318,7 @@ class TestAHangingDisk:
                 await made.get_messages()
                 disk.hang()
                 adding = await started(made.add_message(user("first")), 0)
-                calls: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-                    "add_message": partial(made.add_message, user("more")),
-                    "set_messages": partial(made.set_messages, [user("more")]),
-                    "clear": made.clear,
-                    "a copy with nothing new": partial(made.set_messages, [user("first")]),
-                }
-                acknowledged = await started(calls[call](), 20)
+                acknowledged = await started(getattr(made, method)(*given), 20)
                 assert not adding.done()
                 assert not acknowledged.done()
                 disk.go_on()
@@ -378,7 +326,7 @@ class TestAHangingDisk:
 
         run_virtually(run(), disk)
 
-    def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(self, path) -> None:
+    def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(self, path):
         """The view waits for the disk, not only for what stood there when the request began."""
         disk, rows = Threads(), tool_session(12)
 
@@ -397,7 +345,7 @@ class TestAHangingDisk:
 
         run_virtually(run(), disk)
 
-    def test_it_stalls_a_session_once_and_for_a_second(self, path) -> None:
+    def test_it_stalls_a_session_once_and_for_a_second(self, path):
         """Later calls do not wait for it; once it is back, all rows are written, in order."""
         disk, rows = Threads(), tool_session(2)
         run_virtually(filled(path, rows[:4]))
@@ -421,7 +369,7 @@ class TestAHangingDisk:
         disk.go_on()
         assert asyncio.run(kept(path)) == [*rows, user("more")]
 
-    def test_one_that_hangs_while_it_is_read_is_given_up(self, path, warnings: Callable[[], list[str]]) -> None:
+    def test_one_that_hangs_while_it_is_read_is_given_up(self, path, warnings):
         """The session goes on in memory, with one warning; the file is as it was, and free again in the end."""
         disk, rows = Threads(), run_virtually(filled(path, tool_session(2)))
 

@@ -29,6 +29,14 @@ def rendered(rows: Rows) -> Rows:
     ]
 
 
+def check_rules(view: Rows, history: Rows) -> None:
+    """Rules 2, 3 and 6, whatever the budget."""
+    check_shape(view)
+    check_tiles(view)
+    check_order(view, history)
+    check_opening(view, history, len(nodes(view)))
+
+
 def check_shape(view: Rows) -> None:
     """Rules 2 and 3: pairs are whole, and every row passes the host's `Message` and has metadata."""
     assert broken_pairs(view) == []

@@ -29,10 +29,7 @@ def budget(window: int | None, output: int, given: int | None, margin: int, most
 
 @given(TOKENS, TOKENS, TOKENS, MAYBE, st.integers(0, 5_000), MOST)
 @example(5_000, 1_000, 4_000, None, 1_000, None)
-def test_a_larger_window_never_gives_a_smaller_budget(
-    window: int, more: int, output: int, given: int | None, margin: int, most: int | None
-) -> None:
-    """Nor one that does not fit the window; and something is always left."""
+def test_a_larger_window_never_gives_a_smaller_budget(window, more, output, given, margin, most):
     small = budget(window, output, given, margin, most)
     assert 1 <= small <= budget(window + more, output, given, margin, most)
     if given is None:
@@ -40,10 +37,7 @@ def test_a_larger_window_never_gives_a_smaller_budget(
 
 
 @given(MAYBE, TOKENS, TOKENS, TOKENS, MOST)
-def test_a_larger_token_budget_or_upper_bound_never_gives_a_smaller_budget(
-    window: int | None, output: int, given: int, more: int, most: int | None
-) -> None:
-    """The host's figure, and the setting `max_tokens`."""
+def test_a_larger_token_budget_or_upper_bound_never_gives_a_smaller_budget(window, output, given, more, most):
     assert budget(window, output, given, 1_000, most) <= budget(window, output, given + more, 1_000, most)
     if most is not None:
         assert budget(window, output, given, 1_000, most) <= budget(window, output, given, 1_000, most + more)

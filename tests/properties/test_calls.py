@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -12,21 +13,17 @@ from amplifier_core import llm_errors as errors
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import MemoryStore, ScriptedProvider
 from tests.support.effort import full
-from tests.support.recorder import Clock, Recorder
-from tests.support.rows import assistant, call, result, user
+from tests.support.managed import Managed
+from tests.support.recorder import Clock
+from tests.support.rows import tool_session
 from tests.support.virtual import run_virtually
 
 WINDOW = 300
 """Requests in which the calls are bounded."""
-REQUESTS = 360
-SETTINGS: dict[str, Any] = {
-    "keep_recent": 4, "segment_tokens": 256, "wait_seconds": 5,
-}  # fmt: skip
-
-
+REQUESTS = 330
+SETTINGS: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 256, "wait_seconds": 5}
 LABEL = re.compile(r"call(\d{6})x")
 GOOD = "Goal: orders were looked up. State: found."
 HANGS, DEAF, ROOM, SIZE, SLOW, UNASKED = object(), object(), object(), object(), object(), object()
@@ -41,7 +38,6 @@ class Odd:
 
     @property
     def content(self) -> Any:
-        """Nothing but the error."""
         raise self._error
 
 
@@ -121,13 +117,11 @@ class Hostile(ScriptedProvider):
         self.deaf = 0
 
     async def get_model_info(self) -> Any:
-        """The window, unless that is what hangs."""
         if UNASKED in self._ways:
             await self.released.wait()
         return self.get_info().defaults
 
     async def complete(self, request: Any, **kwargs: Any) -> Any:
-        """The next way."""
         call, asked = self.calls, str(request.messages)
         way = self._ways[call % len(self._ways)]
         self.requests.append(request)
@@ -140,21 +134,15 @@ class Hostile(ScriptedProvider):
             await self.released.wait()
         if way is SLOW:
             await asyncio.sleep(20)
-        if way is DEAF:
-            await self._deafly()
+        while way is DEAF and not self.released.is_set():
+            self.deaf += 1
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.released.wait()
         if way is ROOM and (request.max_output_tokens or 0) > 40:
             raise errors.InvalidRequestError("max_tokens is too large; the maximum is lower")
         if way is SIZE and len(asked) > 3_000:
             raise errors.InvalidRequestError("prompt is too long")
         return _labelled(GOOD if way in (ROOM, SIZE, SLOW, UNASKED, HANGS, DEAF) else way, call)
-
-    async def _deafly(self) -> None:
-        while not self.released.is_set():
-            self.deaf += 1
-            try:
-                await self.released.wait()
-            except asyncio.CancelledError:
-                continue
 
 
 def _labelled(way: Any, call: int) -> Any:
@@ -181,7 +169,6 @@ class Stored(MemoryStore):
         self.came: list[tuple[int, set[int]]] = []
 
     async def put(self, summary: Any) -> None:
-        """Keep a summary, and note it."""
         self.came.append((self._provider.served, named(summary.text)))
         await super().put(summary)
 
@@ -196,21 +183,19 @@ class Stored(MemoryStore):
 
 
 async def session(provider: Hostile, step: float) -> Stored:
-    """360 requests, `step` seconds between them."""
+    """Requests with `step` seconds between them."""
     clock, store = Clock(), Stored(provider)
-    manager = SummarizingContextManager(Recorder(), config=SETTINGS, store=store, clock=clock, sleep=clock.sleep)
+    made = Managed(2_500, provider=lambda: provider, store=store, clock=clock, sleep=clock.sleep, **SETTINGS)
     for turn in range(REQUESTS // 2):
-        asked, looked = user(f"Please look up what came as number {turn}."), call(f"c{turn}", "lookup")
-        found = result(f"c{turn}", "It was looked up, and there was more of it. " * 6, "lookup")
-        for row in (asked, looked, found, assistant("It is on its way.")):
+        for row in tool_session(1, size=260, start=turn):
             if row["role"] == "assistant":
-                await manager.get_messages_for_request(2_500, provider)
+                await made.view()
                 provider.served += 1
                 clock.time += step
-            await manager.add_message(row)
+            await made.add([row])
     provider.released.set()
-    assert len(str(await manager.statistics())) < 10_000
-    await manager.close()
+    assert len(str(await made.manager.statistics())) < 10_000
+    await made.manager.close()
     return store
 
 
@@ -230,9 +215,7 @@ def check(provider: Hostile, store: Stored) -> None:
 @example(ways=["", GOOD], step=1.0)
 @example(ways=[HANGS, DEAF], step=90.0)
 @settings(max_examples=full(20, 2), suppress_health_check=[HealthCheck.too_slow])
-def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways: list[Any], step: float) -> None:
-    """At most 60 in any 300 requests, and two for each summary stored in them."""
-
+def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways, step):
     async def run() -> None:
         provider = Hostile(ways)
         check(provider, await session(provider, step))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -48,9 +47,7 @@ OPTIONS = st.one_of(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-def test_every_call_of_the_command_answers_or_says_in_words_what_is_wrong(
-    command: str, lines: list[bytes], options: list[tuple[str, ...]], tmp_path: Path
-) -> None:
+def test_every_call_of_the_command_answers_or_says_in_words_what_is_wrong(command, lines, options, tmp_path):
     """Exit code 0, 1 or 2; a refusal says something; no control character of a recording reaches the terminal."""
     session = tmp_path / "drawn.jsonl"
     session.write_bytes(b"\n".join(lines))

@@ -13,7 +13,7 @@ import pkgutil
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full
-from tests.support.rows import assistant, call, calls, result, user
+from tests.support.rows import assistant, call, calls, feed, result, user
 from tests.support.secrets import known
 
 pytestmark = pytest.mark.usefixtures("no_hang")
@@ -51,25 +51,34 @@ def shapes(one: str, other: str, size: int) -> Iterator[str]:
     yield one * (size // len(one)) + other
 
 
-def cheapest(run: Callable[[], Any], clock: Callable[[], float], times: int) -> float:
+def cheapest(run: Callable[[Any], Any], given: Any, clock: Callable[[], float], times: int) -> float:
     """Seconds of CPU of the cheapest run: what else the machine does costs nothing."""
     costs: list[float] = []
     for _ in range(times):
         start = clock()
-        run()
+        run(given)
         costs.append(clock() - start)
     return min(costs)
 
 
-def grows(run: Callable[[Any], Any], short: Any, long: Any, slack: float, clock: Callable[[], float]) -> str:
+def grows(run: Callable[[Any], Any], short: Any, long: Any, slack: float, clock: Any = time.process_time) -> str:
     """Why the longer run costs too much; "" where it costs about four times the shorter, or less than the slack."""
-    if cheapest(partial(run, long), clock, 1) < slack:
+    if cheapest(run, long, clock, 1) < slack:
         return ""
-    cost, before = cheapest(partial(run, long), clock, 3), cheapest(partial(run, short), clock, 3)
+    cost, before = cheapest(run, long, clock, 3), cheapest(run, short, clock, 3)
     return f"{before:.3f} s, then {cost:.3f} s" if cost > GROWTH * before + slack else ""
 
 
-# --- patterns -------------------------------------------------------------------------------------------------------
+def slow(
+    run: Callable[[str], Any], pairs: Iterable[tuple[str, str]], size: int, slack: float, clock: Any = time.thread_time
+) -> list[Any]:
+    """The pairs of units of which a text of this size costs too much."""
+    return [
+        (one, other, why)
+        for one, other in pairs
+        for short, long in zip(shapes(one, other, size // 4), shapes(one, other, size), strict=True)
+        if (why := grows(run, short, long, slack, clock))
+    ]
 
 
 def held(thing: Any, seen: set[int]) -> Iterator[Any]:
@@ -134,21 +143,16 @@ def search(pattern: Any, at_start: bool, text: str) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "at_start"), [pytest.param(*rest, id=place) for place, *rest in PATTERNS])
-def test_every_pattern_is_linear(pattern: Any, at_start: bool) -> None:
+def test_every_pattern_is_linear(pattern, at_start):
     """For runs of each sign, and for pairs of them; a difference of some milliseconds is noise."""
-    for one, other in [*((sign, "a") for sign in SIGNS), *random.sample(PAIRS, DRAWN)]:
-        for short, long in zip(shapes(one, other, SIZE // 4), shapes(one, other, SIZE), strict=True):
-            assert not grows(partial(search, pattern, at_start), short, long, 0.004, time.thread_time), (one, other)
+    pairs = [*((sign, "a") for sign in SIGNS), *random.sample(PAIRS, DRAWN)]
+    assert slow(partial(search, pattern, at_start), pairs, SIZE, 0.004) == []
 
 
-def test_the_patterns_of_all_rooms_are_found() -> None:
-    """Those of a table and of a function among them."""
+def test_the_patterns_of_all_rooms_are_found():
     places = " ".join(place for place, *_ in PATTERNS)
     for room in ("notes", "redaction", "recall", "transcript", "tokens", "summaries", "session", "history_file"):
         assert f"context_summarize.{room}" in places
-
-
-# --- readers --------------------------------------------------------------------------------------------------------
 
 
 async def life(text: str) -> None:
@@ -156,15 +160,8 @@ async def life(text: str) -> None:
     provider = ScriptedProvider(then=f"## Standing rules\n- {text[:2_000]}\n## State\nNever done: {text[:2_000]}")
     manager = SummarizingContextManager(keep_recent=2, segment_tokens=512, cache="memory", prefetch=False)
     said = f"Never drop it. {text}"
-    for row in (
-        user(said),
-        assistant(said),
-        call("c", command=said),
-        result("c", said),
-        user("Go on."),
-        assistant("Ok."),
-    ):
-        await manager.add_message(row)
+    rows = [user(said), assistant(said), call("c", command=said), result("c", said), user("Go on."), assistant("Ok.")]
+    await feed(manager, rows)
     await manager.get_messages_for_request(6_000, provider)
     await manager.compact()
     await manager.get_messages_for_request(6_000, None)
@@ -179,17 +176,14 @@ UNITS = [*SIGNS, *WORDS] if LONG else [".", "“", None, None, None]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_every_row_of_a_session_is_read_in_linear_time(unit: str | None) -> None:
+def test_every_row_of_a_session_is_read_in_linear_time(unit):
     """What users, agents and tools write, what a summary quotes, and what is looked for."""
-    unit, other = unit or random.choice([*SIGNS, *WORDS]), random.choice(SIGNS)
-    for short, long in zip(shapes(unit, other, READ), shapes(unit, other, 4 * READ), strict=True):
-        why = grows(lambda text: asyncio.run(life(f"{text}a")), short, long, full(3, 1), time.process_time)
-        assert not why, (unit, other)
+    pairs = [(unit or random.choice([*SIGNS, *WORDS]), random.choice(SIGNS))]
+    assert slow(lambda text: asyncio.run(life(f"{text}a")), pairs, 4 * READ, full(3, 1), time.process_time) == []
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_every_row_of_a_recording_is_read_in_linear_time(unit: str | None, tmp_path: Path) -> None:
-    """A replay with a page, and what `inspect` says of it."""
+def test_every_row_of_a_recording_is_read_in_linear_time(unit, tmp_path):
     said = unit or random.choice([*SIGNS, *WORDS])
 
     def replayed(size: int) -> None:
@@ -199,7 +193,7 @@ def test_every_row_of_a_recording_is_read_in_linear_time(unit: str | None, tmp_p
         for asked in (["replay", path, "--window", 6_000, "--html", tmp_path / "page.html"], ["inspect", path]):
             assert command(*asked).exit_code == 0
 
-    assert not grows(replayed, READ // 2, 2 * READ, full(3, 1), time.process_time), said
+    assert not grows(replayed, READ // 2, 2 * READ, full(3, 1)), said
 
 
 TELLING = [
@@ -218,36 +212,27 @@ SEARCHED = full(100_000, 25_000)
 
 
 @pytest.mark.parametrize("unit", [*SIGNS, *TELLING], ids=repr)
-def test_a_text_is_searched_for_secrets_in_linear_time(unit: str) -> None:
+def test_a_text_is_searched_for_secrets_in_linear_time(unit):
     """All rules together, for a sign or a telling word, and any sign."""
-    for other in random.sample(SIGNS, full(6, 3)):
-        for short, long in zip(shapes(unit, other, SEARCHED // 4), shapes(unit, other, SEARCHED), strict=True):
-            why = grows(known, AWAKE + short, AWAKE + long, SEARCHED / 600_000, time.thread_time)
-            assert not why, (unit, other)
+    pairs = [(unit, other) for other in random.sample(SIGNS, full(6, 1))]
+    assert slow(lambda text: known(AWAKE + text), pairs, SEARCHED, SEARCHED / 600_000) == []
 
 
-# --- rows -----------------------------------------------------------------------------------------------------------
-
-
-def results(count: int) -> list[dict[str, Any]]:
-    """Results in user rows, in a session without a user message."""
-    block = {"type": "tool_result", "tool_use_id": "x", "content": "done"}
-    return [{"role": "user", "content": [block, {"type": "text", "text": "next"}]} for _ in range(count)]
-
-
-def test_rows_are_taken_in_in_linear_time() -> None:
+def test_rows_are_taken_in_in_linear_time():
     """However many results come before the first user message."""
+    block = {"type": "tool_result", "tool_use_id": "x", "content": "done"}
+    row = user([block, {"type": "text", "text": "next"}])
 
     def taken(count: int) -> None:
         history = Log(len)
-        for row in results(count):
+        for _ in range(count):
             history.add(analyse(row))
         history.hash_groups(len(history.rendered))
 
-    assert not grows(taken, 4_000, 16_000, 0.7, time.process_time)
+    assert not grows(taken, 2_000, 8_000, 0.4)
 
 
-def test_the_results_of_one_row_are_numbered_in_linear_time() -> None:
+def test_the_results_of_one_row_are_numbered_in_linear_time():
     """There may be thousands, and a record numbers each that is shortened."""
 
     def numbered(count: int) -> None:
@@ -258,4 +243,4 @@ def test_the_results_of_one_row_are_numbered_in_linear_time() -> None:
         view = View(shortened=dict.fromkeys(range(1, count), 10))
         assert len(to_data(view, (512, 64), log)["shortened"]) == count - 1
 
-    assert not grows(numbered, 2_000, 8_000, 0.4, time.process_time)
+    assert not grows(numbered, 1_500, 6_000, 0.3)

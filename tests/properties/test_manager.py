@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
 from hypothesis import HealthCheck, given, settings
 
-from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
 from tests.support.inside import rendered
+from tests.support.managed import Managed
 from tests.support.transcripts import transcript
 from tests.support.views import nodes
 
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+
 SEGMENT = 64
 
 
-async def summarised(rows: list[dict[str, Any]], **settings: Any) -> tuple[list[dict[str, Any]], list[ChatRequest]]:
-    """The marks of each segment's row, and what was asked for them, once for all that say the same."""
-    provider = ScriptedProvider(then=lambda request: f"Goal: part {provider.calls}.", context_window=200_000)
-    manager = SummarizingContextManager(
-        keep_recent=0, max_concurrency=1, segment_tokens=SEGMENT, prefetch=False, **settings
-    )
-    await manager.set_messages(rows)
-    await manager.get_messages_for_request(10**6, provider)
-    await manager.compact()
-    view = await manager.get_messages_for_request(10**6, provider)
-    await manager.close()
-    return [row["metadata"] for row in nodes(view)], provider.requests
+async def summarised(history: list[dict[str, Any]], **given: Any) -> tuple[list[dict[str, Any]], list[ChatRequest]]:
+    """(the marks of the segments of a session of which nothing stays verbatim, what its provider was asked)."""
+    parts = itertools.count(1)
+
+    def provider() -> ScriptedProvider:
+        return ScriptedProvider(then=lambda _: f"Goal: part {next(parts)}.", context_window=200_000)
+
+    settings = {"keep_recent": 0, "max_concurrency": 1, "segment_tokens": SEGMENT, "prefetch": False, **given}
+    made = await Managed(10**6, provider=provider, **settings).take(history)
+    await made.view()
+    view = await made.compacted()
+    await made.manager.close()
+    return [row["metadata"] for row in nodes(view)], made.provider.requests
 
 
 @given(rows=histories(), more=histories(8))
 @slow_ok
-def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
+def test_appending_rows_never_changes_a_closed_segment(rows, more):
     """Rule 13: the segments of a history are a prefix of those of any longer one, with the same keys."""
 
     async def run() -> None:
@@ -51,12 +54,13 @@ def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]
 
 @given(rows=histories())
 @slow_ok
-def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[dict[str, Any]]) -> None:
+def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows):
     """Rule 12: rows are shown whole, or named as shortened with their size; hook rows are not shown."""
 
     async def run() -> None:
         segments, asked = await summarised(rows, redact=False)
         told = rendered(rows)
+        # Segments that say the same have one key, and are asked for once.
         parts = {mark["key"]: told[mark["messages"][0] - 1 : mark["messages"][1]] for mark in segments}
         for request, part in zip(asked, parts.values(), strict=True):
             shown = transcript(request)

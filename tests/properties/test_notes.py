@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -11,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from context_summarize import SummarizingContextManager
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.row import HEADINGS
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
+from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from tests.support.effort import EXAMPLES
 from tests.support.inside import rendered
+from tests.support.managed import Managed
 from tests.support.noted import faults, lines_of
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
-from tests.support.views import notes, size, untimed, words_of_the_user
+from tests.support.views import notes, size, words_of_the_user
 
 HOSTILE = [json.loads(line) for line in (ROOT / "tests/corpora/hostile_rows.jsonl").read_text("ascii").splitlines()]
 FORGED = [
@@ -39,6 +40,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["C"]), max_size=10)
 TEXTS = st.lists(PIECES | VALUES | PLAIN | st.sampled_from(FORGED), min_size=1, max_size=8).map("".join)
+Turns = list[tuple[str, str, str]]
 TURNS = st.lists(
     st.tuples(st.sampled_from(["user", "assistant", "run", "write", "read"]), TEXTS, TEXTS), min_size=4, max_size=16
 )
@@ -46,7 +48,7 @@ LONG = "It says little of note. " * 40
 slow_ok = settings(max_examples=max(EXAMPLES // 4, 5), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 
-def played(turns: list[tuple[str, str, str]]) -> list[JsonRow]:
+def played(turns: Turns) -> list[JsonRow]:
     """The rows of these turns, between a first and a newest message that are pinned."""
     rows = [user("Good morning."), call("c", "read_page", LONG * 3), result("c", "read"), assistant("Good.")]
     for at, (kind, text, other) in enumerate(turns):
@@ -58,57 +60,39 @@ def played(turns: list[tuple[str, str, str]]) -> list[JsonRow]:
     return [*rows, user("Thank you so far."), assistant("You are welcome.")]
 
 
-class Session:
-    """A manager whose compactions leave the newest row alone."""
-
-    def __init__(self, store: MemoryStore | None = None, **given: Any) -> None:
-        given = {"keep_recent": 1, "segment_tokens": 256, "summary_share": 0.6, "notes_share": 0.25, **given}
-        self.provider = ScriptedProvider()
-        self.manager = SummarizingContextManager(store=store, max_tokens=12_000, prefetch=False, **given)
-
-    async def view(self) -> list[JsonRow]:
-        return await self.manager.get_messages_for_request(provider=self.provider)
-
-    async def add(self, rows: list[JsonRow]) -> Session:
-        for row in rows:
-            await self.manager.add_message(row)
-        await self.view()
-        return self
-
-    async def compacted(self) -> list[JsonRow]:
-        await self.manager.compact()
-        return await self.view()
+def session(**given: Any) -> Managed:
+    """One whose compactions leave the newest row alone."""
+    shares = {"summary_share": 0.6, "notes_share": 0.25, **given}
+    sizes = {"max_tokens": 12_000, "keep_recent": 1, "segment_tokens": 256}
+    return Managed(provider=ScriptedProvider, prefetch=False, **sizes, **shares)
 
 
 def compacted(rows: list[JsonRow], **given: Any) -> tuple[list[JsonRow], list[JsonRow]]:
     """The views before and after the compaction of these rows."""
 
     async def run() -> tuple[list[JsonRow], list[JsonRow]]:
-        session = await Session(redact=False, **given).add(rows)
-        return await session.view(), await session.compacted()
+        made = await session(redact=False, **given).add(rows)
+        return await made.view(), await made.compacted()
 
     return asyncio.run(run())
 
 
-@given(TURNS, st.sampled_from([0.02, 0.05, 0.25]))
+@given(TURNS, st.sampled_from([(0.02, 0.6), (0.05, 0.6), (0.25, 0.6), (0.5, 0.12)]))
 @slow_ok
-def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_room(
-    turns: list[tuple[str, str, str]], share: float
-) -> None:
-    """Never more than its share, nor than half of what its compaction frees."""
+def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_room(turns, shares):
+    """Never more than its share, than a third of the summaries', nor than half of what its compaction frees."""
     rows = played(turns)
-    before, view = compacted(rows, notes_share=share)
+    before, view = compacted(rows, notes_share=shares[0], summary_share=shares[1])
     assert faults(view, rows) == []
     row = notes(view)
     room = measure(row) if row else 0
-    assert room <= share * 12_000
+    assert room <= min(shares[0], shares[1] / 3) * 12_000
     assert 2 * room <= size(before) - (size(view) - room)
 
 
 @pytest.mark.parametrize("payload", [*FORGED, *(row["text"] for row in HOSTILE)])
 @pytest.mark.parametrize("place", ["result", "arguments", "tool_name", "assistant"])
-def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload: str, place: str) -> None:
-    """Not where a later message names what it holds."""
+def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
     said[place] = payload if place == "tool_name" else f"K-4711 {payload}"
     first, last = played([])[:-2], played([])[-2:]
@@ -125,9 +109,7 @@ def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload: str, place:
 
 @given(TURNS, st.sampled_from([0.02, 0.05]))
 @slow_ok
-def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(
-    turns: list[tuple[str, str, str]], share: float
-) -> None:
+def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns, share):
     rows = played(turns)
     view = compacted(rows, notes_share=share)[1]
     messages = [row for row in rendered(rows) if row.own]
@@ -146,8 +128,7 @@ def letters(text: str) -> str:
 
 @given(st.permutations(range(12)), st.integers(1, 12))
 @slow_ok
-def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order: list[int], corrected: int) -> None:
-    """However little room there is."""
+def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order, corrected):
     turns = [("user", f"The port of the {'abcdefghijkl'[at]}-server is {9_100 + at} for now.", "") for at in order]
     turns += [("user", f"For the rest of it we go on without {9_100 + at}.", "") for at in order[:corrected]]
     view = compacted(played([(kind, text, other) for one in turns for kind, text, other in (one, FILLER)]))[1]
@@ -162,18 +143,18 @@ FILLER = ("assistant", "Noted, as ever.", "")
 
 @given(TURNS, TURNS)
 @slow_ok
-def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(
-    turns: list[tuple[str, str, str]], more: list[tuple[str, str, str]]
-) -> None:
+def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
     async def run() -> None:
-        store = MemoryStore()
-        unbroken = await Session(store).add(played(turns))
+        unbroken = await session().add(played(turns))
+        await unbroken.view()
         await unbroken.compacted()
-        again = Session(store)
-        await again.manager.set_messages(untimed(await unbroken.manager.get_messages()))
+        again = await session(store=unbroken.store).take(await unbroken.rows())
         await again.view()
-        views = [await (await session.add(played(more))).compacted() for session in (unbroken, again)]
-        assert lines_of(views[0]) == lines_of(views[1])
+        found = []
+        for made in (unbroken, again):
+            await made.add(played(more))
+            found.append(lines_of(await made.compacted()))
+        assert found[0] == found[1]
 
     asyncio.run(run())
 
@@ -181,15 +162,54 @@ def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_wou
 @given(TURNS, TURNS)
 @example([], [])
 @slow_ok
-def test_undo_brings_the_row_before_back(turns: list[tuple[str, str, str]], more: list[tuple[str, str, str]]) -> None:
+def test_undo_brings_the_row_before_back(turns, more):
     async def run() -> None:
-        session = await Session().add(played(turns))
-        before = await session.compacted()
-        await session.add(played(more))
-        compactions = (await session.manager.statistics()).compactions
-        await session.manager.compact()
-        if (await session.manager.statistics()).compactions == compactions + 1:
-            await session.manager.undo()
-        assert notes(await session.view()) == notes(before) or compactions > 1
+        made = await session().add(played(turns))
+        await made.view()
+        before = await made.compacted()
+        await made.add(played(more))
+        await made.view()
+        compactions = made.host.compactions
+        await made.compacted()
+        if made.host.compactions == compactions + 1:
+            await made.manager.undo()
+        assert notes(await made.view()) == notes(before) or compactions > 1
+
+    asyncio.run(run())
+
+
+THINGS = ("emojis", "tables", "footnotes", "acronyms", "adverbs", "headings")
+
+said = st.lists(st.tuples(st.sampled_from(THINGS), st.booleans()), min_size=1, max_size=6)
+few = settings(max_examples=max(EXAMPLES // 10, 3), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+def quoting(request: Any) -> str:
+    """A summary that quotes the user's wishes in small letters; a merge of such summaries drops them."""
+    wishes = re.findall(r"Reports with \w+ are best kept short", str(request.messages[-1].content))
+    return f"Goal: something was asked for.\nStanding rules: {'; '.join(wishes).lower() or 'none'}\nState: it was done."
+
+
+@given(
+    orders=said, gaps=st.lists(st.integers(1, 30), min_size=6, max_size=6), resumes=st.lists(st.booleans(), min_size=6)
+)
+@few
+def test_what_was_said_once_stands_in_every_later_view(orders, gaps, resumes):
+    async def run() -> None:
+        made = Managed(8_000, provider=lambda: ScriptedProvider(then=quoting), summary_share=0.15)
+        await made.add([user("Hello, let us begin.")])
+        standing: list[str] = []
+        for at, (thing, forbids) in enumerate(orders):
+            sentence = f"Never use {thing}." if forbids else f"Reports with {thing} are best kept short."
+            standing.append(sentence)
+            await made.add([assistant("Yes?"), user(f"{sentence} You can use them again.")])
+            for turn in range(gaps[at]):
+                read = assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30)
+                await made.add([read, user(f"Please look at part {at}-{turn}.")])
+            if resumes[at]:
+                made = await made.again()
+            text = "\n".join(str(row["content"]) for row in await made.view())
+            assert [one for one in standing if one not in text] == []
+        await made.manager.close()
 
     asyncio.run(run())

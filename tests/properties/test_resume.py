@@ -9,15 +9,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize import SummarizingContextManager
-from tests.properties.rules import Rows, rendered
+from tests.properties.rules import rendered
 from tests.properties.strategies import histories
 from tests.properties.test_steering import BUDGET, SMALL, slow_ok
 from tests.support.gated import Shortening
-from tests.support.kept import KeptStore
+from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import calls, feed, result, tool_session, user
+from tests.support.rows import calls, result, tool_session, user
 from tests.support.views import nodes, size
+
+
+def session(**given: Any) -> Managed:
+    return Managed(BUDGET, provider=Shortening, **{"host": Recorder(session_id="drawn"), **SMALL, **given})
 
 
 async def kill() -> None:
@@ -30,26 +33,23 @@ async def kill() -> None:
 
 @given(drawn=histories(40), prefetch=st.booleans(), steps=st.none() | st.integers(0, 60))
 @slow_ok
-def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(
-    drawn: Rows, prefetch: bool, steps: int | None
-) -> None:
+def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(drawn, prefetch, steps):
     """Killed after so many steps of a request, or closed after it; what it shows is that view, or a next compaction."""
     rows = rendered([*tool_session(6, size=100), *drawn])
     settings: dict[str, Any] = {**SMALL, "prefetch": prefetch}
 
     async def run() -> None:
-        store = KeptStore()
-        first = SummarizingContextManager(Recorder(session_id="drawn"), store=store, **settings)
-        view: Rows = []
+        first = session(**settings)
+        store, view = first.store, list[Any]()
         for row in rows[:-1]:
-            await first.add_message(copy.deepcopy(row))
-            view = await first.get_messages_for_request(BUDGET, Shortening())
-        await first.add_message(copy.deepcopy(rows[-1]))
+            await first.add([copy.deepcopy(row)])
+            view = await first.view()
+        await first.add([copy.deepcopy(rows[-1])])
         records = dict(store.records)
-        last = asyncio.create_task(first.get_messages_for_request(BUDGET, Shortening()))
+        last = asyncio.create_task(first.view())
         if steps is None:
             view = await last
-            await first.close()
+            await first.manager.close()
             records = dict(store.records)
         else:
             for _ in range(steps):
@@ -57,82 +57,54 @@ def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there
             await kill()
         is_next = store.records != records  # the request was killed after a compaction
         paid = [summary.key for summary in store.summaries]
-        again = Recorder(session_id="drawn")
-        second = SummarizingContextManager(again, store=store, **settings)
-        await second.set_messages(copy.deepcopy(rows))
-        shown = await second.get_messages_for_request(BUDGET, Shortening())
-        await second.close()
+        second = await session(store=store, **settings).take(copy.deepcopy(rows))
+        shown = await second.view()
+        await second.manager.close()
         assert not {*paid} & {summary.key for summary in store.summaries[len(paid) :]}
-        if not again.compactions and not is_next:
+        if not second.host.compactions and not is_next:
             assert nodes(shown) == nodes(view)
             assert steps is not None or shown == view
 
     asyncio.run(run())
 
 
-async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> None:
+async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim():
     """It takes the farthest compaction that leaves `keep_recent` of them; nobody is asked."""
-    store, rows = KeptStore(), tool_session(60, size=100)
-    first, host = SummarizingContextManager(store=store, **{**SMALL, "keep_recent": 6}), Recorder()
+    first, rows = session(host=Recorder(), keep_recent=6), tool_session(60, size=100)
     for row in rows:
-        await first.add_message(row)
-        await first.get_messages_for_request(BUDGET, Shortening())
-    await first.close()
+        await (await first.add([row])).view()
+    await first.manager.close()
     ends = []
     for end in range(60, len(rows), 7):
-        provider = Shortening()
-        second = SummarizingContextManager(host, store=store, **{**SMALL, "keep_recent": 6, "auto_compact": False})
-        await second.set_messages(rows[:end])
-        view = await second.get_messages_for_request(BUDGET, provider)
+        second = session(host=Recorder(), store=first.store, keep_recent=6, auto_compact=False)
+        view = await (await second.take(rows[:end])).view()
         ends.append(nodes(view)[-1]["metadata"]["messages"][1])
-        assert provider.calls == 0
-        assert host.compactions == 0
+        assert second.provider.calls == 0
+        assert second.host.compactions == 0
         assert end - ends[-1] >= 6
-        await second.close()
+        await second.manager.close()
     assert ends == sorted(ends)
     assert len(set(ends)) > 3
 
 
-async def shown_after_a_restart(first: SummarizingContextManager, store: KeptStore) -> Rows:
-    """The view that the session's next process shows of the same rows."""
-    rows = await first.get_messages()
-    await first.close()
-    second = SummarizingContextManager(Recorder(session_id="drawn"), store=store, **SMALL)
-    await second.set_messages(rows)
-    view = await second.get_messages_for_request(10**6, Shortening())
-    await second.close()
-    return view
-
-
-async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_after_a_restart() -> None:
+async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_after_a_restart():
     """Also once its group has closed, and its row alone if the host has changed another."""
     for later in ([], [result("c1", "found")]):
-        store = KeptStore()
-        first = SummarizingContextManager(Recorder(session_id="drawn"), store=store, **SMALL)
-        rows = [
-            user("Read both."),
-            calls(("c0", "read", {}), ("c1", "read", {})),
-            result("c0", "a line of it " * 2_000),
-        ]
-        await first.set_messages(rows)
-        view = await first.get_messages_for_request(BUDGET, Shortening())
+        made = calls(("c0", "read", {}), ("c1", "read", {}))
+        first = await session().take([user("Read both."), made, result("c0", "a line of it " * 2_000)])
+        view = await first.view()
         assert size(view) <= BUDGET
-        await feed(first, later)
-        assert (await shown_after_a_restart(first, store))[: len(view)] == view
+        await first.add(later)
+        shown = await (await first.again()).view(10**6)
+        assert shown[: len(view)] == view
 
 
-async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart() -> None:
+async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart():
     """A compaction that left too few rows verbatim when it was rewound is not taken up later."""
-    store = KeptStore()
-    first, rows = (
-        SummarizingContextManager(Recorder(session_id="drawn"), store=store, **SMALL),
-        tool_session(12, size=100),
-    )
-    await first.set_messages(rows)
-    await first.get_messages_for_request(BUDGET, Shortening())
-    await first.compact()
-    await first.set_messages(rows[:-3])
-    await first.get_messages_for_request(10**6, Shortening())
-    await feed(first, tool_session(2, start=50))
-    view = await first.get_messages_for_request(10**6, Shortening())
-    assert await shown_after_a_restart(first, store) == view
+    rows = tool_session(12, size=100)
+    first = await session().take(rows)
+    await first.view()
+    await first.manager.compact()
+    await (await first.take(rows[:-3])).view(10**6)
+    view = await (await first.add(tool_session(2, start=50))).view(10**6)
+    assert await (await first.again()).view(10**6) == view

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -22,26 +21,26 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
 from context_summarize.testing import MemoryStore, ScriptedProvider
-from tests.properties.rules import (
-    Rows,
-    check_fits,
-    check_opening,
-    check_order,
-    check_shape,
-    check_tiles,
-    marks_of,
-    rendered,
-)
+from tests.properties.rules import Rows, check_fits, check_rules, marks_of, rendered
 from tests.properties.strategies import histories, single, tool_run
 from tests.support.effort import RUNS
 from tests.support.gated import question
 from tests.support.recorder import Clock, SlowHooks
 from tests.support.saved import saved
-from tests.support.views import nodes, untimed
+from tests.support.views import untimed
 
 SMALL: dict[str, Any] = {"segment_tokens": 64}
 BUDGETS = [250, 400, 800, 2_000, 8_000]
-FAILURES = ["unavailable", "rate", "auth", "empty", "bug", "cancelled", "too long"]
+FAULTS: dict[str, BaseException | str] = {
+    "unavailable": ProviderUnavailableError("down", provider="moody"),
+    "rate": RateLimitError("slow down", provider="moody", retry_after=3.0),
+    "auth": AuthenticationError("no key", provider="moody"),
+    "cancelled": asyncio.CancelledError(),
+    "bug": RuntimeError("a bug of the provider's"),
+    "empty": "",
+    "too long": "word " * 20_000,
+}
+"""What a provider in trouble raises or answers."""
 WINDOW, MOST = 10, 2
 AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count", "stop_waiting"]
 """What a host does while rows come."""
@@ -59,21 +58,11 @@ class Moody(ScriptedProvider):
     async def _say(self, request: Any) -> str:
         if self.mood == "hang":
             await self.go.wait()
-        match self.mood:
-            case "unavailable":
-                raise ProviderUnavailableError("down", provider="moody")
-            case "rate":
-                raise RateLimitError("slow down", provider="moody", retry_after=3.0)
-            case "auth":
-                raise AuthenticationError("no key", provider="moody")
-            case "cancelled":
-                raise asyncio.CancelledError
-            case "bug":
-                raise RuntimeError("a bug of the provider's")
-            case "empty":
-                return ""
-            case "too long":
-                return "word " * 20_000
+        fault = FAULTS.get(self.mood)
+        if isinstance(fault, BaseException):
+            raise fault
+        if fault is not None:
+            return fault
         self.answered.append(question(request))
         return f"Goal: part {len(self.answered)}."
 
@@ -86,9 +75,9 @@ async def steps(many: int, until: Callable[[], bool] = lambda: False) -> None:
         await asyncio.sleep(0)
 
 
-def without_hooks(view: Rows) -> Rows:
-    """The view without rows of hooks: those right behind what is summarised go with a restart."""
-    return [row for row in view if marks_of(row).get("source") != "hook"]
+def lasting(view: Rows) -> Rows:
+    """The view without rows of hooks and of the moment: a record does not say whether they are shown or shortened."""
+    return [row for row in view if marks_of(row).get("source") != "hook" and not row.get("ephemeral")]
 
 
 class ManagerMachine(RuleBasedStateMachine):
@@ -145,9 +134,6 @@ class ManagerMachine(RuleBasedStateMachine):
         self.told = 0
         self.floors: list[int] = []
         """Compactions in the last requests that left the view over its budget."""
-        self.looked_at = 0
-        """Requests to the provider that were looked at."""
-        self.instructions: set[str] = set()
         self.replaced()
 
     def new_manager(self) -> SummarizingContextManager:
@@ -168,11 +154,7 @@ class ManagerMachine(RuleBasedStateMachine):
         self.fired += [self.served] * self.recorder.names()[self.told :].count("context:compaction")
         self.told = len(self.recorder.events)
         """Events before the last view."""
-        self.compactions = 0
-        """Those that stand, as far as they were told."""
         self.weighed: tuple[Any, ...] | None = None
-
-    # --- the host writes --------------------------------------------------------------------------------------------
 
     @rule(rows=st.one_of(single(), single(), tool_run()))
     def add(self, rows: Rows) -> None:
@@ -199,18 +181,16 @@ class ManagerMachine(RuleBasedStateMachine):
     def repair(self, data: st.DataObject, how: str) -> None:
         """A host mends the transcript somewhere."""
         at = data.draw(st.integers(0, len(self.rows) - 1))
-        rows = copy.deepcopy(self.rows)
-        if how == "truncate":
-            rows = rows[:at]
-        elif how == "drop":
-            del rows[at]
-        elif how == "insert":
-            rows.insert(at, {"role": "user", "content": "put in by the host"})
-        else:
-            rows[at] = {"role": "user", "content": "changed by the host"}
-        if rows == self.rows:
-            return
-        self.give(rows)
+        before, after = self.rows[:at], self.rows[at + 1 :]
+        row = {"role": "user", "content": f"{how} by the host"}
+        rows: dict[str, Rows] = {
+            "truncate": before,
+            "drop": [*before, *after],
+            "insert": [*before, row, *self.rows[at:]],
+            "change": [*before, row, *after],
+        }
+        if rows[how] != self.rows:
+            self.give(rows[how])
 
     @rule()
     def reload(self) -> None:
@@ -234,35 +214,14 @@ class ManagerMachine(RuleBasedStateMachine):
         self.rows = []
         self.replaced()
 
-    @rule(
-        wrong=st.sampled_from([None, {}, {"role": "User"}, {"role": "tool", "content": "x"}, {"role": "user", 1j: 2}])
-    )
-    def refuse(self, wrong: Any) -> None:
-        """A row that cannot be kept changes nothing, alone or among others."""
-
-        async def offer() -> None:
-            for call in (self.made.add_message(wrong), self.made.set_messages([{"role": "user"}, wrong])):
-                try:
-                    await call
-                except ValueError:
-                    continue
-                raise AssertionError(f"{wrong!r} was taken")
-
-        self.run(offer())
-
-    # --- the world around -------------------------------------------------------------------------------------------
-
-    @rule(mood=st.sampled_from(FAILURES))
+    @rule(mood=st.sampled_from([*FAULTS, *["hang"] * len(FAULTS)]))
     def fail(self, mood: str) -> None:
-        """The provider is in trouble; what hung fails too."""
+        """The provider is in trouble, and what hung fails too; or it takes questions and gives no answer."""
         self.provider.mood = mood
-        self.provider.go.set()
-
-    @rule()
-    def hang(self) -> None:
-        """The provider takes questions and gives no answer."""
-        self.provider.mood = "hang"
-        self.provider.go.clear()
+        if mood == "hang":
+            self.provider.go.clear()
+        else:
+            self.provider.go.set()
 
     @rule(after=st.sampled_from([0, 30, 3_000]))
     def recover(self, after: int) -> None:
@@ -304,59 +263,53 @@ class ManagerMachine(RuleBasedStateMachine):
         data = {"provider": "moody", "status": status, "usage": {kind: tokens, "output_tokens": 5}}
         self.run(self.made.observe_response("llm:response", data))
 
-    # --- the host reads ---------------------------------------------------------------------------------------------
+    async def do(self, name: str) -> Any:
+        """Something that a host calls; the user may be refused."""
+        calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+            "view": lambda: self.made.get_messages_for_request(self.budget, self.provider),
+            "pin": lambda: self.made.pin(1),
+            "count": self.made.get_token_count,
+        }
+        call = calls.get(name) or getattr(self.made, name)
+        with contextlib.suppress(SteeringError):
+            return await call()
+
+    async def together(self, *works: Coroutine[Any, Any, Any]) -> list[Any]:
+        """What these return; with a provider that hangs, the host gives up waiting after a while."""
+        tasks = [asyncio.ensure_future(work) for work in works]
+        while not all(task.done() for task in tasks):
+            if self.provider.mood == "hang":
+                await steps(150, lambda: all(task.done() for task in tasks))
+                await self.made.stop_waiting()
+            await asyncio.wait(tasks, timeout=0.05)
+        return [task.result() for task in tasks]
 
     async def request(self) -> Rows:
-        """A view; with a provider that hangs, the host gives up waiting after a while."""
-        request = asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
-        await self.patient(request)
-        return request.result()
+        [view] = await self.together(self.do("view"))
+        return list(view)
 
-    async def patient(self, *work: asyncio.Future[Any]) -> None:
-        while not all(one.done() for one in work):
-            if self.provider.mood == "hang":
-                await steps(150, lambda: all(one.done() for one in work))
-                await self.made.stop_waiting()
-            await asyncio.wait(work, timeout=0.05)
+    def nothing_is_late(self) -> bool:
+        return bool(self.wait and self.provider.mood != "hang" and not self.under_way())
 
-    @rule()
-    def view(self) -> None:
-        """Rules 2 to 7: a view, and the same again."""
-        at = len(self.recorder.events)
-        first = self.run(self.request())
-        self.check(first, at)
-        still = self.wait and self.provider.mood != "hang" and not self.under_way()
+    @rule(many=st.sampled_from([1, 1, 2, 5]))
+    def view(self, many: int) -> None:
+        """Rules 2 to 7: a view, or several at once, and the same again."""
+        at, still = len(self.recorder.events), self.nothing_is_late()
+        views = self.run(self.together(*(self.do("view") for _ in range(many))))
+        assert not still or all(view == views[0] for view in views)
+        if many > 1:
+            # What the first of them was weighed by is not seen here.
+            self.weighed = (len(self.rows), self.budget, self.prompt)
+        self.check(views[-1], at)
+        still = self.nothing_is_late()
         calls, at = self.provider.calls, len(self.recorder.events)
         again = self.run(self.request())
         self.check(again, at)
-        if not any(name == "context:compaction" for name, _ in self.recorder.events[at:]):
-            assert again == first
-        if still:
-            assert again == first
-            assert self.provider.calls == calls
+        assert not still or self.provider.calls == calls
+        if still or "context:compaction" not in self.recorder.names()[at:]:
+            assert again == views[-1]
         for row in again:
             row["content"] = "spoilt"
-
-    @rule(many=st.sampled_from([2, 5]))
-    def views(self, many: int) -> None:
-        """Several at once: equal, where nothing is late."""
-
-        async def together() -> list[Rows]:
-            asked = [
-                asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
-                for _ in range(many)
-            ]
-            await self.patient(*asked)
-            return [one.result() for one in asked]
-
-        at = len(self.recorder.events)
-        still = self.wait and self.provider.mood != "hang" and not self.under_way()
-        views = self.run(together())
-        if still:
-            assert all(view == views[0] for view in views)
-        # What the first of them was weighed by is not seen here.
-        self.weighed = (len(self.rows), self.budget, self.prompt)
-        self.check(views[-1], at)
 
     @rule(rows=histories(4), works=st.lists(st.sampled_from(AT_ONCE), min_size=1, max_size=3))
     def at_once(self, rows: Rows, works: list[str]) -> None:
@@ -366,28 +319,11 @@ class ManagerMachine(RuleBasedStateMachine):
             for row in rows:
                 await self.made.add_message(copy.deepcopy(row))
 
-        async def work(name: str) -> Any:
-            calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                "view": lambda: self.made.get_messages_for_request(self.budget, self.provider),
-                "pin": lambda: self.made.pin(1),
-                "count": self.made.get_token_count,
-            }
-            call = calls.get(name) or getattr(self.made, name)
-            with contextlib.suppress(SteeringError):
-                return await call()
-
-        async def together() -> list[Any]:
-            tasks = [asyncio.ensure_future(one) for one in (add(), *map(work, works))]
-            await self.patient(*tasks)
-            return [task.result() for task in tasks]
-
-        views = [found for found in self.run(together()) if isinstance(found, list)]
+        found = self.run(self.together(add(), *map(self.do, works)))
         self.rows += rows
-        for view in views:
-            check_shape(view)
-            check_tiles(view)
-            check_order(view, self.rows)
-            check_opening(view, self.rows, len(nodes(view)))
+        for view in found:
+            if isinstance(view, list):
+                check_rules(view, self.rows)
         self.replaced()
 
     @precondition(lambda self: self.provider.mood == "good")
@@ -418,7 +354,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
         before, after, is_equal = self.run(go_on())
         if is_equal and rows == self.rows:
-            assert without_hooks(after) == without_hooks(before)
+            assert lasting(after) == lasting(before)
         if not finishes:
             self.provider.answered.clear()  # an answer that has just come may be lost
         self.rows = rows
@@ -428,13 +364,8 @@ class ManagerMachine(RuleBasedStateMachine):
     @rule(focus=st.sampled_from([None, "the orders"]))
     def compact(self, focus: str | None) -> None:
         """A compaction because the user wants one."""
-
-        async def work() -> int:
-            task = asyncio.ensure_future(self.made.compact(focus))
-            await self.patient(task)
-            return task.result()
-
-        assert self.run(work()) >= 0
+        [saved] = self.run(self.together(self.made.compact(focus)))
+        assert saved >= 0
 
     @rule()
     def undo(self) -> None:
@@ -451,36 +382,23 @@ class ManagerMachine(RuleBasedStateMachine):
 
     @rule(numbers=st.lists(st.integers(1, 30), max_size=3))
     def pin(self, numbers: list[int]) -> None:
-        """Messages are pinned, or refused; the view stays as it is until the next compaction."""
-        try:
-            pinned = self.run(self.made.pin(numbers))
-        except SteeringError:
-            return
-        assert set(numbers) <= set(pinned)
-
-    @rule()
-    def unpin(self) -> None:
-        """All pins go."""
-        assert self.run(self.made.unpin()) == ()
+        """Messages are pinned, or refused, or all pins go; the view stays as it is until the next compaction."""
+        if not numbers:
+            assert self.run(self.made.unpin()) == ()
+        with contextlib.suppress(SteeringError):
+            assert set(numbers) <= set(self.run(self.made.pin(numbers)))
 
     @rule(after=st.integers(0, 60), what=st.sampled_from(["view", "view", "compact", "count"]))
     def cancel(self, after: int, what: str) -> None:
         """The host gives up somewhere: nothing has changed, or a compaction is told before the next view."""
 
         async def work() -> None:
-            calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-                "view": lambda: self.made.get_messages_for_request(self.budget, self.provider),
-                "compact": self.made.compact,
-                "count": self.made.get_token_count,
-            }
-            task = asyncio.ensure_future(calls[what]())
+            task = asyncio.ensure_future(self.do(what))
             await steps(after, task.done)
             task.cancel()
             await asyncio.wait([task])
 
         self.run(work())
-
-    # --- what always holds ------------------------------------------------------------------------------------------
 
     def under_way(self) -> set[asyncio.Task[Any]]:
         """What goes on although the host waits for nothing."""
@@ -489,12 +407,7 @@ class ManagerMachine(RuleBasedStateMachine):
     def check(self, view: Rows, at: int) -> None:
         """One view against its history and what was served before; `at`: events before it."""
         compactions = [data for name, data in self.recorder.events[self.told :] if name == "context:compaction"]
-        for data in compactions:
-            self.compactions = 0 if data.get("undo") else self.compactions + 1
-        check_shape(view)
-        check_tiles(view)
-        check_order(view, self.rows)
-        check_opening(view, self.rows, len(nodes(view)))
+        check_rules(view, self.rows)
         weight = (len(self.rows), self.budget, self.prompt)
         # Of the last ten requests a cancelled one may have been served.
         on_demand = self.recorder.names()[self.told : at].count("context:compaction")
@@ -531,22 +444,6 @@ class ManagerMachine(RuleBasedStateMachine):
         keys = [data["key"] for data in self.recorder.of("context-summarize:summary")]
         assert len(keys) == len(set(keys))
         assert len(self.provider.answered) == len(set(self.provider.answered)), "asked twice for one text"
-
-    @invariant()
-    def instructions_hold_no_data(self) -> None:
-        """Rule 11: one system row of our own words, one user row with a fence around the data."""
-        if self.manager is None:
-            return
-        for request in self.provider.requests[self.looked_at :]:
-            assert [row.role for row in request.messages] == ["system", "user"]
-            system, told = (str(row.content) for row in request.messages)
-            fence = re.search(r"=== transcript [0-9a-f]{20} ===", system)
-            assert fence is not None
-            assert told.count(fence[0]) == 2
-            assert told.endswith(fence[0])
-            self.instructions.add(re.sub(r"[0-9a-f]{20}|\d+", "", system))
-        self.looked_at = self.provider.calls
-        assert len(self.instructions) <= 2, "one for segments, one for merges"
 
     def teardown(self) -> None:
         """The session ends: within a second, and nothing of ours is left."""

@@ -17,8 +17,7 @@ names = st.none() | st.text(st.characters(exclude_characters="\n"), max_size=20)
     st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), names, texts), max_size=6),
     st.integers(0, 10_000),
 )
-def test_parsing_undoes_rendering(given_rows: list[tuple[str, str | None, str]], first: int) -> None:
-    """Texts are escaped, as those of a transcript are."""
+def test_parsing_undoes_rendering(given_rows, first):
     escaped = [(role, name, escape_marks(text)) for role, name, text in given_rows]
     made = [RenderedRow(first + place, *row) for place, row in enumerate(escaped)]
     assert parse_rendered(render_rows(made)) == tuple(made)

@@ -49,8 +49,10 @@ def scripts() -> dict[str, Script]:
         "desk-8k": Script(rows=desk, window=8_000, short=200),
         "desk-40k": Script(rows=desk, window=40_000, short=250),
         "desk-200k": Script(rows=recorded(2)[:1_800], window=200_000, short=500),
-        "coding": Script(rows=coding, window=40_000, settings={"prompts": "coding"}, steps=steered, tells_usage=True),
-        "long-turn": Script(rows=list(_long_turn(random.Random(2))), window=30_000, pause=4.0),
+        "coding": Script(
+            rows=coding, window=40_000, settings={"prompts": "coding"}, steps=steered, tells_usage=True, short=140
+        ),
+        "long-turn": Script(rows=list(_long_turn(random.Random(2))), window=30_000, pause=4.0, short=90),
         "resumed": Script(rows=desk[:700], window=12_000, restarts_at=401),
     }
 
