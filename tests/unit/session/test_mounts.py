@@ -18,7 +18,7 @@ def coordinator(**providers: Any) -> Any:
     return SimpleNamespace(get=lambda name: providers if name == "providers" else None)
 
 
-async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted() -> None:
+async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted():
     """In this order."""
     one, two, other = named("a"), named("b"), named("c")
     providers = Mounts(coordinator(one=one, two=two), Config())
@@ -36,7 +36,7 @@ class Azure:
 Azure.__module__ = "amplifier_module_provider_azure_openai.provider"
 
 
-def test_a_provider_is_meant_by_mount_name_instance_id_module_id_or_its_own_name() -> None:
+def test_a_provider_is_meant_by_mount_name_instance_id_module_id_or_its_own_name():
     """All are what users write; what is not mounted is not found."""
     openai, work, azure, small = named("openai"), named("openai"), Azure(), named("small")
     mounted = {"small": small, "openai-work": work, "openai": openai, "azure": azure}
