@@ -12,14 +12,14 @@ from amplifier_core.message_models import ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.events import Outbox
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.services import Statistics
-from context_summarize.testing import ScriptedProvider
+from context_summarize.summaries.services import Services, Statistics
+from context_summarize.testing import MemoryStore, ScriptedProvider
 from context_summarize.transcript.escaping import fence_of
 from tests.support.recorder import Clock
-from tests.support.services import services
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
@@ -42,10 +42,19 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
     return ChatResponse.model_validate({"content": blocks, "finish_reason": "stop", **values})
 
 
-def summarizer(clock: Clock | None = None, totals: Statistics | None = None, **settings: Any) -> Summarizer:
+def summarizer(clock: Clock | None = None, totals: Statistics | None = None) -> Summarizer:
     clock = clock or Clock()
-    shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep, totals=totals)
-    return Summarizer(shared)
+    services = Services(
+        config=Config(),
+        prompts=PROMPTS,
+        store=MemoryStore(),
+        outbox=Outbox(None),
+        totals=totals or Statistics(),
+        count=count,
+        clock=clock,
+        sleep=clock.sleep,
+    )
+    return Summarizer(services)
 
 
 def target(provider: Any, **values: Any) -> Target:
