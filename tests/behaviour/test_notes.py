@@ -148,7 +148,7 @@ class TestWhatItTells:
         assert notes(await session.view()) is None
 
     async def test_what_the_host_has_under_way_is_told(self):
-        secret = make(TEMPLATES[0], random.Random(1)).value
+        secret = make(TEMPLATES[0][1], random.Random(1))
         host = Busy([{"tool": "bash", "job": f"serve --key {secret}"}])
         text = told(await (await AgentSession(host=host).play(agent_session(6))).view())
         assert "Under way, as the host says: bash serve --key [redacted:" in text
