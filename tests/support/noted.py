@@ -33,6 +33,11 @@ def lines_of(view: list[JsonRow]) -> list[list[str]]:
     return found
 
 
+def words_of_the_user(view: list[JsonRow]) -> list[str]:
+    """Returns the lines of the notes that quote the user."""
+    return [line for line in lines_of(view)[WORDS] if line.startswith("#")]
+
+
 def holds(text: str, quotation: str) -> bool:
     """True where every part of a quotation stands in the text, in this order; blanks and marks aside."""
     at, letters = 0, _letters(text)

@@ -124,20 +124,6 @@ def test_signs_make_rules_of_statements_alone() -> None:
     assert not any(has_sign(pattern, text) for text in others)
 
 
-def test_the_row_quotes_the_user_the_ends_of_turns_calls_and_names() -> None:
-    told = row_of(
-        ("user", "Set the port to 9443."), ("assistant", 'call write_file({"path": "a.toml", "content": "x"})'),
-        ("tool", "Denied."), ("assistant", "It was denied."), ("user", "Leave it."),
-    )  # fmt: skip
-    assert "\n#1 Set the port to 9443.\n→ #4 It was denied.\n#5 Leave it.\n" in told
-    assert 'a.toml (#2: "Denied.")' in told
-
-
-def test_a_gap_stands_for_what_others_say_within_a_message() -> None:
-    told = row_of(("user", "Run this.\n```\nmake\n```\nThen push."), ("user", "> Shall I push?\nNot today."))
-    assert "\n#1 Run this. […] Then push.\n#2 Not today." in told
-
-
 def test_where_room_is_short_rules_stand_first_and_the_rest_is_counted() -> None:
     said = [("user", f"We looked at the part {at} of it again today.") for at in range(60)]
     told = row_of(("user", "Never touch the cellar, whatever comes."), *said, room=225)
