@@ -46,7 +46,7 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
     ],
     ids=["last", "first", "between", "changing attribute", "with attributes", "two of one source", "comes and goes"],
 )
-async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]) -> None:
+async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]):
     """From their first change on the prompt stays as it is, and nothing of them is lost."""
     count = iter(range(5))
 

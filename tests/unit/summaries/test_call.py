@@ -111,7 +111,7 @@ async def test_a_summary_says_how_it_was_made():
     ("told", "model"),
     [({"model": "m-1"}, "m-1"), ({"metadata": {"model": "m-2"}}, "m-2"), ({"model": 5}, "asked"), ({}, "asked")],
 )
-async def test_the_models_name_is_read_back(told: dict[str, Any], model: str) -> None:
+async def test_the_models_name_is_read_back(told, model):
     """As attribute or in the metadata; what is no text is not believed."""
     provider = ScriptedProvider([lambda request: answer(**told)])
     assert (await summarizer().make(job(), target(provider, model="asked"))).model == model

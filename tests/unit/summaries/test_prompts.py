@@ -100,9 +100,7 @@ async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path, prompts):
         ({"segment": "$words $fence\nIt costs $5"}, "a single $ at '$5', line 2 of the text; write $$"),
     ],
 )
-def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(
-    tmp_path: Path, files: dict[str, str | bytes | None], told: str
-) -> None:
+def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(tmp_path, files, told):
     with pytest.raises(TemplateError) as caught:
         load_prompts(write_set(tmp_path, **files))
     assert told in str(caught.value)
