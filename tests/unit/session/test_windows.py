@@ -1,4 +1,4 @@
-"""windows.py: the window of a provider, and the budget of a request."""
+"""windows.py: the window of a provider."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.session.windows import Window, Windows, request_budget
+from context_summarize.config import Config
+from context_summarize.session.windows import Window, Windows
 from tests.support.virtual import run_virtually
 
 
@@ -55,28 +55,6 @@ async def test_the_window_is_read_from_wherever_the_provider_says_it():
     """get_model_info(), sync or async, then get_info().defaults; some offer neither, and some raise anything."""
     for provider, window in WINDOWS:
         assert await Windows(Config()).of(provider) == window
-
-
-def test_the_budget_is_what_output_and_margin_leave():
-    """Of a model that can write more, a quarter; half the window where nothing is left."""
-    assert Window(100_000, 8_000).budget(1_000) == 91_000
-    assert Window(200_000, 128_000).budget(1_000) == 149_000
-    assert Window(200_000, 128_000, 4_096).budget(1_000) == 194_904
-    assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
-    assert Window(2_000, 500).budget(1_000) == 750
-    assert Window(1, 1).budget(1_000) == 1
-
-
-async def test_the_budget_has_an_order_and_an_upper_bound():
-    """The argument, else the window, else max_tokens, else 200,000; max_tokens bounds them all."""
-    told, plain = info(SIZES), Config()
-    assert await request_budget(plain, 5_000, told) == 5_000
-    assert await request_budget(plain, None, told) == await request_budget(plain, 0, told) == 91_000
-    assert await request_budget(plain, None, None) == DEFAULT_BUDGET == 200_000
-    small = Config(max_tokens=50_000)
-    assert await request_budget(small, None, None) == await request_budget(small, 80_000, None) == 50_000
-    assert await request_budget(small, 8_000, None) == 8_000
-    assert await request_budget(Config(max_tokens=500_000), None, told) == 91_000
 
 
 class Hanging:
