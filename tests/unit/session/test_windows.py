@@ -57,6 +57,16 @@ async def test_the_window_is_read_from_wherever_the_provider_says_it():
         assert await Windows(Config()).of(provider) == window
 
 
+def test_the_budget_is_what_output_and_margin_leave():
+    """Of a model that can write more, a quarter; half the window where nothing is left."""
+    assert Window(100_000, 8_000).budget(1_000) == 91_000
+    assert Window(200_000, 128_000).budget(1_000) == 149_000
+    assert Window(200_000, 128_000, 4_096).budget(1_000) == 194_904
+    assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
+    assert Window(2_000, 500).budget(1_000) == 750
+    assert Window(1, 1).budget(1_000) == 1
+
+
 class Hanging:
     """A provider whose `get_model_info()` answers so often, and then hangs and ignores its cancellation."""
 
