@@ -31,3 +31,12 @@ def test_with_the_defaults_a_request_grows_by_half_of_what_a_compaction_leaves_f
     """In windows that the threshold in tokens does not bound."""
     own = limits(room)
     assert own.due_after(left) - left >= (room - left) / 2 - 1
+
+
+def test_a_threshold_in_tokens_bounds_all_shares_in_a_large_window():
+    """A window of a million is used as one of 200,000 where both compact at 130,000."""
+    large = limits(1_000_000, cap=130_000, compact_threshold=[0.65, 130_000])
+    small = limits(200_000, cap=130_000, compact_threshold=[0.65, 130_000])
+    assert large.threshold_room == small.threshold_room == 130_000
+    assert (large.target_room, large.notes_room, large.base) == (small.target_room, small.notes_room, small.base)
+    assert limits(40_000, cap=130_000, compact_threshold=[0.65, 130_000]).threshold_room == 26_000
