@@ -48,7 +48,7 @@ _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
 _Above0 = Annotated[int | float, Field(gt=0, le=1)]
 _Tokens = Annotated[int, Field(ge=1_000)]
-_SHARE = "must be a share of the budget above 0 and at most 1, got {!r}; 0.7 is 70 %"
+_SHARE = "must be a share of the room above 0 and at most 1, got {!r}; 0.7 is 70 %"
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
 
@@ -100,9 +100,9 @@ class Config:
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
-        "must be a share (0.65), tokens (90000) or both ([0.65, 90000]: the smaller one counts), got {!r}",
+        "must be a share (0.65), tokens (90000; at least 1000) or both ([0.65, 90000]: the smaller counts), got {!r}",
     ] = (0.65, 90_000)
-    """Size at which a compaction is made: a share (0.65), tokens (90000), or the smaller of both."""
+    """Size at which a compaction is made: a share (0.65), tokens (90000, at least 1,000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made before a compaction is due."""
     max_tokens: Annotated[
@@ -186,7 +186,7 @@ class Config:
 
     @cached_property
     def threshold_share(self) -> float:
-        """Share of the budget at which a compaction is made."""
+        """Share of the room at which a compaction is made."""
         given = self.compact_threshold
         share = given[0] if isinstance(given, tuple) else given
         return share if share <= 1 else 0.9  # at the latest, if the threshold is given in tokens alone
@@ -200,19 +200,19 @@ class Config:
 
     @cached_property
     def target_usage(self) -> float:
-        """Share of the budget in use that a compaction aims at."""
+        """Share of the room in use that a compaction aims at."""
         return self.threshold_share * 0.3
 
     @cached_property
     def share_of_summaries(self) -> float:
-        """Share of the budget that summaries and notes together may hold before old ones merge."""
+        """Share of the room that summaries and notes together may hold before old ones merge."""
         given = self.summary_share
         return min(0.28, 0.75 * self.threshold_share) if isinstance(given, str) else given
 
     @cached_property
     def fan_in(self) -> int:
         """Neighbouring summaries that one merge joins: so many that a tree of two levels fills their share."""
-        summaries = 128 * self.share_of_summaries  # a segment is an eighth of the budget, a summary a sixteenth of it
+        summaries = 128 * self.share_of_summaries  # a segment is an eighth of the room, a summary a sixteenth of it
         return max(2, round(math.sqrt(summaries)))
 
     @cached_property

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def legible(text: str) -> str:
+    """Returns the text with escapes in place of control characters, except line ends: people read logs in terminals."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
 class ContextSummarizeError(Exception):
     """Base of every error of this package.
 
@@ -31,7 +36,7 @@ class MessageError(ContextSummarizeError, ValueError):
 
 
 class SummaryUnavailable(ContextSummarizeError):
-    """No summary could be made for one key.
+    """No summary could be made for one key. The text may quote a provider's, so it is made legible.
 
     `kind` is one word for events and logs. With `attempts` 0 the provider was not asked.
     """
@@ -46,7 +51,7 @@ class SummaryUnavailable(ContextSummarizeError):
         permanent: bool = False,
         refused: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(legible(message))
         self.kind = kind
         self.attempts = attempts
         self.retry_in_s = retry_in_s

@@ -7,6 +7,7 @@ import sys
 import click
 
 from context_summarize.cli.cache import cache_group
+from context_summarize.cli.common import Commands
 from context_summarize.cli.prompts import prompts_group
 from context_summarize.cli.recordings import inspect_command, replay_command
 from context_summarize.replay.page import DISTRIBUTION
@@ -14,7 +15,7 @@ from context_summarize.replay.page import DISTRIBUTION
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name=DISTRIBUTION, prog_name="context-summarize")
 def main() -> None:
     """Keeps an agent session within its model's window by summarising its older parts.

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.filesize import decimal
 
-from context_summarize.cli.common import echo, facts, guarded, json_option, plain, print_json, sentence
+from context_summarize.cli.common import echo, facts, json_option, plain, print_json, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rendered import counted
 
@@ -38,8 +38,7 @@ def stats_command(cache: str | None, as_json: bool) -> None:
 
     Exit status: 0, or 2 if the file cannot be read.
     """
-    with guarded():
-        found = asyncio.run(_asked(cache, SqliteStore.stats))
+    found = asyncio.run(_asked(cache, SqliteStore.stats))
     if as_json:
         print_json({**asdict(found), "path": str(found.path)})
         return
@@ -57,8 +56,7 @@ def clear_command(cache: str | None) -> None:
 
     Exit status: 0 done, 1 not confirmed, 2 if the file cannot be written.
     """
-    with guarded():
-        removed = asyncio.run(_asked(cache, SqliteStore.clear))
+    removed = asyncio.run(_asked(cache, SqliteStore.clear))
     sentence(f"Removed {counted(removed, 'entry', 'entries')}.")
 
 

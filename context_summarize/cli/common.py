@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import click
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -57,21 +58,23 @@ def remark(text: str, colour: str) -> None:
     click.secho(plain(" ".join(text.split())), fg=colour, err=True)
 
 
-@contextmanager
-def guarded() -> Iterator[None]:
+class Commands(click.Group):
     """Prints warnings on stderr, and turns our errors into exit status 2, and Ctrl-C into exit status 130."""
-    root, warnings = logging.getLogger(), _Warnings(logging.WARNING)
-    root.addHandler(warnings)
-    try:
-        yield
-    except ContextSummarizeError as error:
-        click.echo(f"Error: {plain(str(error))}", err=True)  # it may contain a file's name or a provider's words
-        click.get_current_context().exit(2)
-    except KeyboardInterrupt:
-        remark("Interrupted.", "red")
-        click.get_current_context().exit(130)
-    finally:
-        root.removeHandler(warnings)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command."""
+        root, warnings = logging.getLogger(), _Warnings(logging.WARNING)
+        root.addHandler(warnings)
+        try:
+            return super().invoke(ctx)
+        except ContextSummarizeError as error:
+            click.echo(f"Error: {plain(str(error))}", err=True)  # it may contain a file's name or a provider's words
+            ctx.exit(2)
+        except KeyboardInterrupt:
+            remark("Interrupted.", "red")
+            ctx.exit(130)
+        finally:
+            root.removeHandler(warnings)
 
 
 class _Warnings(logging.Handler):
@@ -100,6 +103,14 @@ def progressing() -> Iterator[Progressing]:
 
 class _Terminal(Console):
     """Standard output. If its reader closes it, as `head` does, later output is dropped."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Prints; if the output cannot be written, as on a full disk, the process ends with exit status 1."""
+        try:
+            super().print(*objects, **options)
+        except OSError as error:
+            remark(f"Error: standard output cannot be written: {error.strerror}", "red")
+            super().on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         """Continues without a reader; rich would end the process with exit status 1."""
@@ -135,7 +146,8 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
     for at, title in enumerate(titles):
         is_number = any(row[at][:1].isdigit() for row in cells)
-        made.add_column(title, justify="right" if is_number else "left", no_wrap=True)
+        width = max(map(cell_len, (title, *(row[at] for row in cells))))
+        made.add_column(title, justify="right" if is_number else "left", no_wrap=True, min_width=width)
     for row in cells:
         made.add_row(*map(Text, row))
     named = ([f"{title} {cell}" for title, cell in zip(titles, row, strict=True) if cell] for row in cells)

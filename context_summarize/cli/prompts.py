@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from context_summarize.cli.common import echo, guarded, plain, remark
+from context_summarize.cli.common import echo, plain, remark
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rendered import counted
@@ -29,10 +29,9 @@ def check_command(name: str) -> None:
 
     Exit status: 0 no problems, 1 problems found, 2 no such set.
     """
-    with guarded():
-        folder = find_set(name)
-        problems = list(find_problems(folder))
-        warning = None if problems else _warning(load_prompts(name))
+    folder = find_set(name)
+    problems = list(find_problems(folder))
+    warning = None if problems else _warning(load_prompts(name))
     for text in problems or [f"{folder}: no problems"]:
         echo(plain(text))
     if warning:
@@ -52,8 +51,7 @@ def copy_command(name: str, folder: str) -> None:
 
     Exit status: 0, or 2 if there is no such set or the folder exists.
     """
-    with guarded():
-        made = _copied(load_prompts(name), Path(folder))
+    made = _copied(load_prompts(name), Path(folder))
     echo(plain(f"Copied segment.md, merge.md and frame.md into {made}"))
 
 

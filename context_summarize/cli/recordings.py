@@ -16,7 +16,6 @@ from context_summarize.cli.common import (
     Progressing,
     echo,
     facts,
-    guarded,
     heading,
     json_option,
     plain,
@@ -37,6 +36,7 @@ from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
 from context_summarize.session.windows import Window
+from context_summarize.stores import open_file
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rendered import counted
 
@@ -56,14 +56,15 @@ _OFFLINE = (
     "network. A model writes better summaries (--provider)."
 )
 _COMPACTIONS = (
-    "Each of these requests passed the threshold, or did not fit the budget (must fit), so summaries replaced older "
-    "messages. Message: the assistant message that answers the request. Segments: runs of messages that were "
-    "summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
-    "Fallbacks: summaries by code, because the provider gave none. Waited: how long the request waited for summaries."
+    "Each of these requests passed the threshold, or did not fit the budget (must fit), so messages were summarised or "
+    "shortened. Message: the assistant message that answers the request. Segments: runs of messages that were "
+    "summarised. Merged: new summaries, each made from several older ones. By code: fallback summaries, because the "
+    "provider gave none. Shorter: messages of which only the beginning and the end are left. Waited: how long the "
+    "request waited for summaries."
 )
 _NAMED = 3
 """Calls without a result that are named."""
-_COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why")
+_COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Shorter", "Waited", "Why")
 
 
 @click.command("replay", short_help="Replay a recorded session and check every request.", epilog=_SESSION_HELP)
@@ -87,21 +88,18 @@ def replay_command(
     stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
     seconds, ok, compactions (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
-    Exit status: 0 all checks passed, 1 a check failed, 2 if the session or an option cannot be used, 3 if the provider
-    was asked for summaries and every one failed, 130 interrupted.
+    Exit status: 0 all checks passed, 1 if a check failed or the output cannot be written, 2 if the session or an
+    option cannot be used, 3 if the provider was asked for summaries and every one failed, 130 interrupted.
     """
-    with guarded():
-        if html is not None:
-            check_page(Path(html))
-        config = read_config(settings)
-        if config.persistence is not None:
-            raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
-        with progressing() as progress:
-            recording = _opened(session)
-            result = asyncio.run(_played(recording.rows, config, progress, **asked))
-        if html is not None:
-            write_page(result, Path(html), recording.name)
-            remark(f"The report is in {html}; a browser opens it.", "green")
+    if html is not None:
+        check_page(Path(html))
+    config = _checked(read_config(settings))
+    with progressing() as progress:
+        recording = _opened(session)
+        result = asyncio.run(_played(recording.rows, config, progress, **asked))
+    if html is not None:
+        write_page(result, Path(html), recording.name)
+        remark(f"The report is in {html}; a browser opens it.", "green")
     if as_json:
         view = {"last_view": result.last_view} if show_view else {}
         print_json({"file": recording.name, **result.as_data(), **view})
@@ -110,6 +108,16 @@ def replay_command(
     if result.problem is not None:
         remark(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else 3)
+
+
+def _checked(config: Config) -> Config:
+    """Returns the settings; raises CommandError for `persistence`, and for a cache in a folder that may be misspelt."""
+    if config.persistence is not None:
+        raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
+    cache = config.cache or "memory"
+    if cache != "memory" and "://" not in cache and not (folder := open_file(cache).path.parent).is_dir():
+        raise CommandError(f"cache: {cache} cannot be made: there is no folder {folder}; make it, or name another file")
+    return config
 
 
 def _opened(session: str) -> Recording:
@@ -196,7 +204,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
 
 def _cells(line: Compaction) -> tuple[object, ...]:
     size = f"{line.before_tokens:,} → {line.after_tokens:,}"
-    counts = (line.segments, line.merged, line.from_cache, line.fallbacks)
+    counts = (line.segments, line.merged, line.fallbacks, line.shortened)
     return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
 
 
@@ -215,9 +223,9 @@ def inspect_command(session: str, as_json: bool) -> None:
     --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles, tools
     and largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
 
-    Exit status: 0, 2 if the session or an option cannot be used, 130 interrupted.
+    Exit status: 0, 1 if the output cannot be written, 2 if the session or an option cannot be used, 130 interrupted.
     """
-    with guarded(), progressing() as progress:
+    with progressing() as progress:
         recording = _opened(session)
         found = inspect_rows(recording.rows, progress=progress("Inspecting", len(recording.rows)))
     if as_json:

@@ -23,7 +23,7 @@ from context_summarize.transcript.rendered import RenderedRow, render_rows, with
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
 """Tokens of an answer: with less room the request counts as full."""
-_WRAPPING = 140
+_WRAPPING = 165
 """Tokens of an answer for the text before and after its rows."""
 _WORTH = 300
 """If more tokens of an answer are left, it shows the beginning of a row that does not fit."""
@@ -142,8 +142,8 @@ class Answers:
         self._count = count
         self._room = limit - _WRAPPING
 
-    def passages(self, found: Sequence[Found]) -> RecallAnswer:
-        """Returns the best passages of a search, and the numbers of some more matches."""
+    def passages(self, found: Sequence[Found], only_some: int | None = None) -> RecallAnswer:
+        """Returns the best passages of a search, the numbers of some more, and how many rows have `only_some` words."""
         total, room = self.rows.total, self._room
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)
@@ -166,9 +166,10 @@ class Answers:
         more = f'\n[The best match whole, with the messages around it: {NAME}(messages="{around}")]'
         if others := numbers[len(blocks) :]:
             more += f"\n[{len(others)} more match less well: messages {', '.join(map(str, others[:_NUMBERS]))}]"
-        title = (
-            f"{len(found)} of {total} messages contain some of these words, or are next to one that does; best first"
-        )
+        if only_some:
+            more += f"\n[{only_some:,} more contain only some of these words; to see them, ask for fewer words]"
+        how = "some of these words" if only_some is None else "these words one after the other"
+        title = f"{len(found)} of {total} messages contain {how}, or are next to one that does; best first"
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
     def messages(self, text: str) -> RecallAnswer:

@@ -12,7 +12,7 @@ import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -91,7 +91,7 @@ class RecallService:
     def _answer(self, answers: Answers, summarised: int, query: RecallQuery) -> RecallAnswer:
         if query.messages is not None:
             return answers.messages(query.messages)
-        return answers.passages(self._search(answers.rows, query.words or "", summarised))
+        return answers.passages(*self._search(answers.rows, query.words or "", summarised))
 
     def follow(self, log: Log) -> None:
         """Updates the index in the background, for sessions whose frames name the tool."""
@@ -100,11 +100,11 @@ class RecallService:
             work = asyncio.to_thread(self._search, Rows(log), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
-    def _search(self, rows: Rows, words: str, summarised: int) -> list[Found]:
-        """Adds the rows that the index lacks, and searches it."""
+    def _search(self, rows: Rows, words: str, summarised: int) -> tuple[list[Found], int | None]:
+        """Adds the rows that the index lacks, and searches it. The result is that of `PassageIndex.rank`."""
         with self._lock:
             if self._closed:
-                return []
+                return [], None
             try:
                 if self._index is None or self._log is not rows.log:
                     self._forget()
@@ -172,11 +172,20 @@ class PassageIndex:
         """Frees the memory."""
         self._connection.close()
 
-    def rank(self, question: str, until: int, summarised: int) -> list[Found]:
-        """Returns the matching rows up to `until`, best first. Rows after `summarised`, if it is not 0, count less."""
+    def rank(self, question: str, until: int, summarised: int) -> tuple[list[Found], int | None]:
+        """Returns the matching rows up to `until`, best first. Rows after `summarised`, if it is not 0, count less.
+
+        Where rows contain several words just as given, one after the other, other rows do not match: an id with a
+        hyphen is several words. Then it also returns the number of rows that contain only some of them, else None.
+        """
+        words = [match[0] for match in _WORD.finditer(_comparable(question))]
+        terms, given, others = self._terms(words), f'"{" ".join(words)}"', None
+        if " " in given and (found := [at for at in self._with(given) if self._rows[at - 1] <= until]):
+            others = self._rows_with(" OR ".join(terms)) - self._rows_with(given)
+            terms = {given: found}
         best: dict[int, int] = {}
         own: dict[int, float] = {}
-        for score, passage in sorted(self._scores(question, until), reverse=True):
+        for score, passage in sorted(self._scores(terms, until), reverse=True):
             row = self._rows[passage - 1]
             if best.setdefault(row, passage) == passage:
                 own[row] = score / (1 + _LONG_ROW * math.log(len(self._passages(row))))
@@ -189,14 +198,14 @@ class PassageIndex:
                 rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
                 rows[row] *= _SEEN if row > summarised > 0 else 1.0
         order = sorted(rows, key=lambda row: (-rows[row], -row))[:_ROWS]
-        return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
+        return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)], others
 
-    def _scores(self, question: str, until: int) -> list[tuple[float, int]]:
+    def _scores(self, terms: Mapping[str, Sequence[int]], until: int) -> list[tuple[float, int]]:
         """Returns (score, passage) of the best passages: BM25, increased with the share of the words they contain."""
         held: Counter[int] = Counter()
         phrases: list[str] = []
         left, first = _POSTINGS, 1
-        for phrase, found in sorted(self._terms(question).items(), key=lambda term: len(term[1])):
+        for phrase, found in sorted(terms.items(), key=lambda term: len(term[1])):
             if found and (len(found) <= left or not phrases):
                 phrases.append(phrase)
                 left -= len(found)
@@ -209,12 +218,11 @@ class PassageIndex:
         scored = self._connection.execute(query, given)
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
 
-    def _terms(self, question: str) -> dict[str, list[int]]:
-        """Returns the search terms, each with its passages: the question's words and pairs of them.
+    def _terms(self, words: Sequence[str]) -> dict[str, list[int]]:
+        """Returns the search terms of a question, each with its passages: its words and pairs of them.
 
         A word that no passage contains becomes a search for words that begin with it.
         """
-        words = _WORD.findall(_comparable(question))
         words = [word for word in words if word not in _STOP_WORDS] or words
         of_word = {word: self._with(f'"{word}"') for word in words}
         terms = {f'"{word}"': found for word, found in of_word.items() if found}
@@ -228,6 +236,11 @@ class PassageIndex:
         """Returns the newest passages that match this phrase of FTS5's language, at most one more than `_POSTINGS`."""
         query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
         return [passage for (passage,) in self._connection.execute(query, (phrase, _POSTINGS + 1))]
+
+    def _rows_with(self, phrases: str) -> int:
+        """Returns the number of rows that match this query of FTS5's language."""
+        found = self._connection.execute("SELECT rowid FROM passages WHERE passages MATCH ?", (phrases,))
+        return len({self._rows[passage - 1] for (passage,) in found})
 
     def _passages(self, row: int) -> range:
         return range(bisect_left(self._rows, row) + 1, bisect_left(self._rows, row + 1) + 1)

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache, partial
 from html import unescape
 from operator import attrgetter
 
+from context_summarize.errors import legible
 from context_summarize.redaction.assigned import assigned
 from context_summarize.redaction.columns import columns
 from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, is_mixed, replaced
@@ -134,7 +135,7 @@ def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> 
     """
     text = "".join(traceback.format_exception(error)).rstrip()
     redact = build_redactor(setting or True)
-    return redact(text) if redact else text
+    return legible(redact(text) if redact else text)
 
 
 _ESCAPED = re.compile(r"\\(?<!\\\\)\\*+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|033|[nrtbfe\"'`/])")

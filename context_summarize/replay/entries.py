@@ -10,6 +10,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import blocks_of, is_result, result_block_id
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import result_value
+from context_summarize.transcript.rendered import counted
 
 _LONGEST = 200
 """Characters of the name of a kind of entry."""
@@ -39,7 +40,8 @@ class Entries:
 
     def left_out(self) -> str:
         """Returns the kinds of entries that gave no row, each with its number and its first place; "" without any."""
-        return ", ".join(f"{count:,} {kind} (first: {place})" for kind, (count, place) in self._left_out.items())
+        kinds = self._left_out.items()
+        return ", ".join(f"{counted(n, 'entry', 'entries')} {kind} (first: {place})" for kind, (n, place) in kinds)
 
     def leave_out(self, kind: str, place: str) -> None:
         """Counts an entry that gives no row."""
@@ -98,7 +100,7 @@ class Entries:
         try:
             row = normalise(entry)
         except MessageError as error:
-            self.leave_out(f"not a message: {error}", place)
+            self.leave_out(f"in no known form: {error}", place)
             return
         if self._answer and self._answer[0] == answer != "" and row["role"] == "assistant" and blocks_of(row):
             self._answer[1]["content"] = [*self._answer[1]["content"], *blocks_of(row)]

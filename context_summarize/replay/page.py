@@ -141,8 +141,9 @@ def _compaction(
         id=f"compaction-{number}",
     )
     calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
-    made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}, waited {line.wait_ms:,} ms."
-    opened.append(element("p", f"{made} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
+    made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}"
+    done = f"{made}, {counted(line.shortened, 'message')} shortened, waited {line.wait_ms:,} ms."
+    opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
     texts = [clean(row_text(row)) for row in line.made_rows]
     stay = []
     for at, row in enumerate(line.made_rows):

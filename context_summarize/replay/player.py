@@ -83,7 +83,7 @@ async def replay(
     return result
 
 
-_FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason")
+_FIGURES = ("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms", "reason")
 """Figures of a compaction's events, under the same names."""
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
@@ -94,25 +93,19 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
             continue
         place = f"line {number:,}"
         try:
-            entries.read(_json(line), place)
-        except ValueError:
+            entries.read(json.loads(line.decode("utf-8-sig")), place)
+        except (ValueError, RecursionError):
             if not begun:
                 break
-            entries.leave_out("not JSON", place)
+            entries.leave_out("not in JSON", place)
         begun = True
     if not begun and data.strip():
         try:
-            entries.read(_json(data), "")
-        except ValueError as error:
-            raise CommandError(f"{source} is not JSON in UTF-8: {error}; {_EXPECTED}") from None
+            entries.read(json.loads(data.decode("utf-8-sig")), "")
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise CommandError(f"{source} cannot be read as JSON in UTF-8: {reason}; {_EXPECTED}") from None
     if not (rows := entries.rows()):
-        left_out = ", but ".join(filter(None, ["no messages", entries.left_out()]))
+        left_out = ", only ".join(filter(None, ["no messages", entries.left_out()]))
         raise CommandError(f"{source} holds {left_out}; {_EXPECTED}")
     return Recording(name, rows, entries.left_out())
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data.decode("utf-8-sig"))
-    except RecursionError as error:
-        raise ValueError(f"{error}") from None

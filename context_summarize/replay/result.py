@@ -35,6 +35,8 @@ class Compaction:
     """Summaries that needed no provider call."""
     fallbacks: int
     """Fallback summaries shown."""
+    shortened: int
+    """Rows that were shortened."""
     wait_ms: int
     reason: str
     """`threshold` or `must_fit`, as its event says."""

@@ -146,7 +146,7 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
         try:
             rows.append(normalise(message))
         except MessageError as error:
-            raise MessageError(f"message {at - 1}: {error}") from None
+            raise MessageError(f"message {at}: {error}") from None
         if at % _AT_ONCE == 0:
             await asyncio.sleep(0)
     return rows

@@ -39,7 +39,8 @@ class SharedStore(TextStore):
         try:
             importlib.import_module(f"key_value.aio.stores.{kind}")
         except ImportError as error:
-            raise ConfigError(f'cache: {self.name} needs the extra "shared" of this package: {error}') from None
+            remedy = f"in a clone, install it by `pip install '.[shared]'` ({error})"
+            raise ConfigError(f'cache: {self.name} needs the client of the extra "shared"; {remedy}') from None
         self._lock = asyncio.Lock()
         self._client: tuple[BaseStore, Callable[[], Awaitable[None]]] | None = None
 

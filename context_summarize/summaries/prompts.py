@@ -88,8 +88,9 @@ def load_prompts(name_or_folder: str) -> PromptSet:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
     folder = find_set(name_or_folder)
-    for problem in find_problems(folder):
-        raise TemplateError(problem)
+    if problems := list(find_problems(folder)):
+        more = f"; `context-summarize prompts check {name_or_folder}` lists all {len(problems)} problems"
+        raise TemplateError(f"{problems[0]}{more if len(problems) > 1 else ''}")
     return PromptSet(*(_read(folder / name, slots) for name, slots in _FILES.items()))
 
 

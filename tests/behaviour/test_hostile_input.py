@@ -251,7 +251,7 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
             await offer
         assert 10 < len(str(caught.value)) < 300
         str(caught.value).encode()
-    assert "message 1: " in str(caught.value), "the wrong row among others is named by its place"
+    assert "message 2: " in str(caught.value), "the wrong row among others is named by its place, from 1"
     assert untimed(await made.get_messages()) == rows
     assert await made.get_messages_for_request(900, provider) == view
     assert provider.calls == calls

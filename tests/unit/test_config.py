@@ -77,6 +77,12 @@ def test_a_value_is_taken_as_it_is_or_refused_with_key_value_and_remedy(key: str
             Config(**dict[str, Any]({key: value}))
 
 
+def test_a_threshold_that_is_neither_a_share_nor_enough_tokens_is_told_the_smallest_number() -> None:
+    for given in (65, [0.5, 10]):
+        with pytest.raises(ConfigError, match=r"tokens .90000; at least 1000. or both"):
+            Config.from_mapping({"compact_threshold": given})
+
+
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
 def test_what_is_no_mapping_is_refused(given: Any) -> None:
     """A list of pairs is no mapping either."""

@@ -9,13 +9,16 @@ import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from click.testing import Result
 
+import context_summarize_command
 from context_summarize.cli import main
 from tests.support.cli import NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
-from tests.support.rows import assistant, user
+from tests.support.rows import assistant, result, user
+from tests.support.rows import call as asks
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
@@ -98,13 +101,15 @@ def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> Non
 
     assert told.exit_code == 0
     note, report = told.stderr.splitlines()
-    assert note == "note: left out of session.jsonl: 1 not JSON (first: line 161)"
+    assert note == "note: left out of session.jsonl: 1 entry not in JSON (first: line 161)"
     assert report == f"The report is in {page}; a browser opens it."
     assert page.read_text("utf-8").startswith("<!doctype html>")
+    assert ", 3 messages shortened, waited 0 ms." in page.read_text("utf-8")
     data = json.loads(told.stdout)
     assert data.keys() == KEYS <= set(re.findall(r"\w+", run("--help").stdout))
     assert (data["file"], data["messages"], data["window"], data["budget"]) == ("session.jsonl", 160, 6_000, 4_000)
     assert data["compactions"][0]["before_tokens"] > data["compactions"][0]["after_tokens"] > 0
+    assert data["compactions"][0]["shortened"] == 3
     assert {check["name"] for check in data["checks"] if check["ok"]} >= {"Pairs intact", "Within budget"}
 
 
@@ -134,6 +139,27 @@ def test_a_reader_that_leaves_early_is_no_error(
         patch.setattr(sys, "stdout", stdout)
         assert main(["replay", str(short), *options], standalone_mode=False) in (0, None)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("options", [["replay"], ["inspect"], ["inspect", "--json"]])
+def test_output_that_cannot_be_written_is_one_line_and_exit_status_1(
+    short: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    with Path("/dev/full").open("w") as stdout, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stdout)
+        with pytest.raises(SystemExit) as ended:
+            main([*options, str(short)])
+    assert ended.value.code == 1
+    assert capfd.readouterr().err == "Error: standard output cannot be written: No space left on device\n"
+
+
+def test_a_compaction_that_only_shortens_rows_says_so(tmp_path: Path) -> None:
+    rows = [user("Read it."), asks("1"), result("1", "word " * 9_000), assistant("Done.")]
+    told = run(store(tmp_path / "a.jsonl", rows), *NARROW)
+
+    [cells] = re.findall(r"^ *4 +[\d,]+ → [\d,]+(.*)", told.stdout, re.MULTILINE)
+    assert cells.split() == ["0", "0", "0", "1", "0", "ms", "must", "fit"]
+    assert "Shorter: messages of which only the beginning and the end are left." in " ".join(told.stdout.split())
 
 
 @pytest.mark.parametrize("command", ["replay", "inspect"])
@@ -175,6 +201,10 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
         (["--config", "focus=4", "--config", "focus=5"], "--config gives focus twice; keep one of them"),
         (["--config", 'persistence={"path": "a/file"}'], "persistence cannot be set here: a replay writes no history"),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
+        (
+            ["--config", "cache=no/x.db"],
+            "cache: no/x.db cannot be made: there is no folder no; make it, or name another file",
+        ),
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
@@ -187,6 +217,16 @@ def test_options_that_cannot_be_used_are_told_with_a_remedy(session: Path, optio
     assert isinstance(told.exception, SystemExit)
     assert says in " ".join(told.stderr.split())
     assert [path.name for path in session.parent.iterdir()] == ["session.jsonl"]
+
+
+def test_a_prompt_set_with_several_problems_is_refused_with_the_command_that_lists_them(session: Path) -> None:
+    Path("broken").mkdir()
+    Path("broken", "merge.md").write_text("$nonsense")
+
+    told = refusal("replay", session, "--config", "prompts=./broken")
+
+    assert told.startswith("Error: broken/segment.md: missing; a prompt set needs")
+    assert told.endswith("; `context-summarize prompts check ./broken` lists all 5 problems")
 
 
 def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
@@ -243,6 +283,16 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     last = told.stderr.splitlines()[-1]
     says = r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500"
     assert re.fullmatch(says, last)
+
+
+def test_ctrl_c_while_the_command_is_loaded_ends_with_130_and_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "context_summarize.cli")
+    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=Mock(side_effect=KeyboardInterrupt))])
+    with pytest.raises(SystemExit) as ended:
+        context_summarize_command.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "Interrupted.\n")
 
 
 def test_ctrl_c_while_a_provider_is_asked_ends_with_130_and_one_line(

@@ -173,6 +173,17 @@ class TestByWords:
     async def test_ids_paths_other_scripts_and_other_forms_are_found(self, text, words):
         assert (await ask([*FILLER, user(text)], words=words)).messages[0] == 31
 
+    async def test_where_messages_hold_the_words_as_given_only_these_are_shown_and_the_rest_counted(self):
+        """An id with a hyphen is two words of the index, which many other messages share."""
+        rows = [row for number in range(100, 130) for row in (user(f"Ticket TCK-{number}. {LONG}"), assistant(LONG))]
+        rows[20] = user(f"It blocks TCK-12, see there. {LONG}")
+
+        found = await ask([user(f"Step 12. {LONG}"), *rows], words="tck-12")
+
+        assert found.messages == (22,)
+        assert found.text.startswith("[1 of 61 messages contain these words one after the other, or are next to one")
+        assert found.text.endswith("\n[60 more contain only some of these words; to see them, ask for fewer words]")
+
 
 class TestTheIndex:
     async def test_answers_of_the_tool_itself_are_not_found_again(self):

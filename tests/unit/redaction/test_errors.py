@@ -1,4 +1,4 @@
-"""Errors of others in the log: told without the keys that they quote."""
+"""Errors of others in the log: told without the keys that they quote, and without control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Broken(ScriptedProvider):
     """Whatever it is asked, it fails and quotes its key; hooks and a system prompt as well."""
 
     async def complete(self, request: Any, **kwargs: Any) -> Any:
-        raise ValueError(f"401 for https://x.example/?key={KEY}")
+        raise ValueError(f"401 for \x1b[31m\0 https://x.example/?key={KEY}")
 
     async def get_model_info(self) -> Any:
         raise RuntimeError(f"\x1b[31m{KEY}\x1b[0m") from ValueError(KEY)
@@ -30,7 +30,7 @@ class Broken(ScriptedProvider):
         raise KeyError(KEY)
 
 
-async def test_no_key_reaches_a_log(caplog):
+async def test_no_key_and_no_control_character_reaches_a_log(caplog):
     """Of a provider, its window, a hook and a system prompt."""
     caplog.set_level(logging.DEBUG, "context_summarize")
     broken, clock = Broken(), Clock()
@@ -45,4 +45,6 @@ async def test_no_key_reaches_a_log(caplog):
     for said in ("KeyError", "Authorization", "https://x.example", "RuntimeError", "test_errors.py"):
         assert said in caplog.text, said
     assert KEY not in caplog.text
+    assert "401 for \\x1b[31m\\x00 https://" in caplog.text
+    assert all(char.isprintable() or char == "\n" for record in caplog.records for char in record.getMessage())
     assert all(record.exc_info is None for record in caplog.records)

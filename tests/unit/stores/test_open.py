@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pwd
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,15 @@ async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any
             open_file(cache)
     assert coordinator.mount_history == []
     assert files(folder) == []
+
+
+def test_a_server_without_its_client_is_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "key_value.aio.stores.redis", None)
+    says = r"needs the client of the extra \"shared\"; in a clone, install it by `pip install '.\[shared\]'`"
+    with pytest.raises(ConfigError, match=says):
+        open_store("redis://h:1/0")
 
 
 def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch: pytest.MonkeyPatch) -> None:
