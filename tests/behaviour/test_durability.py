@@ -89,7 +89,7 @@ def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonR
     outcomes = [history]
     for step in plan(seed)[returned : returned + 1]:
         then = after(history, step)
-        if step.call == "grow":
+        if step[0] == "grow":
             outcomes += [then[:length] for length in range(len(history), len(then))]
         outcomes.append(then)
     return outcomes

@@ -138,7 +138,8 @@ async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call():
     for row in tool_session(30):
         before = await (await made.add([row])).view()
     records, made.store = made.store.records, KeptStore()
-    await made.store.take(records=records)
+    for key, record in records.items():
+        await made.store.put_record(key, record)
     again = await made.again()
     view = await again.view(3_000)
     assert [row["metadata"] for row in nodes(view)] == [row["metadata"] for row in nodes(before)] != []

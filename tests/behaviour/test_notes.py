@@ -18,12 +18,12 @@ from context_summarize.notes.readings import Readings
 from context_summarize.testing import Answer, JsonRow, ScriptedProvider
 from tests.support.gated import answer
 from tests.support.managed import Managed
-from tests.support.noted import faults
+from tests.support.noted import faults, words_of_the_user
 from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
 from tests.support.rows import assistant, call, result, user
 from tests.support.secrets import TEMPLATES, make
-from tests.support.views import nodes, notes, words_of_the_user
+from tests.support.views import nodes, notes
 
 TASKS = 24
 HELLO = [user("Good morning."), assistant("Good morning.")]
@@ -148,7 +148,7 @@ class TestWhatItTells:
         assert notes(await session.view()) is None
 
     async def test_what_the_host_has_under_way_is_told(self):
-        secret = make(TEMPLATES[0], random.Random(1)).value
+        secret = make(TEMPLATES[0][1], random.Random(1))
         host = Busy([{"tool": "bash", "job": f"serve --key {secret}"}])
         text = told(await (await AgentSession(host=host).play(agent_session(6))).view())
         assert "Under way, as the host says: bash serve --key [redacted:" in text

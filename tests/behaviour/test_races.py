@@ -15,10 +15,10 @@ from context_summarize.events import Outbox
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions, settle
+from tests.support.inside import shown_keys
 from tests.support.managed import Managed, answering
 from tests.support.recorder import Recorder, SlowHooks
 from tests.support.rows import tool_session, user
-from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size
 from tests.support.virtual import run_virtually
 
@@ -118,11 +118,6 @@ SETUPS = {
 }
 
 
-async def shown(session: Managed) -> list[str]:
-    """The keys of the summaries that the view shows."""
-    return [node.key for node in (await snapshot(session.manager)).nodes]
-
-
 def events(session: Managed) -> list[int]:
     return [session.host.count(f"context:{name}") for name in ("pre_compact", "post_compact", "compaction")]
 
@@ -144,15 +139,15 @@ async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_t
     """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
     plain = await setup.session()
     whole = await plain.view()
-    shown_after, asked = await shown(plain), sorted(questions(plain.provider))
+    shown_after, asked = shown_keys(plain.manager), sorted(questions(plain.provider))
     await plain.manager.close()
     cancelled = 0
     for steps in turns():
         session = await setup.session()
-        shown_before = await shown(session)
+        shown_before = shown_keys(session.manager)
         task = await cancelled_after(session.view(), steps)
         assert await session.rows() == tool_session(setup.turns)
-        assert await shown(session) in (shown_before, shown_after)
+        assert shown_keys(session.manager) in (shown_before, shown_after)
         cancelled += task.cancelled()
         assert task.cancelled() or task.result() == whole
         assert await session.view() == whole

@@ -20,8 +20,8 @@ _IMPORT = re.compile(r"(?:from|import) (context_summarize[\w.]*|benchmarks[\w.]*
 """Also in a script that a test runs."""
 _NAMES = re.compile(r"from context_summarize import (.+)")
 _PATCH = re.compile(r"setattr\(\s*(?:\"context_summarize|context_summarize\b)")
-LOOKS_INSIDE = ROOT / "tests" / "support" / "snapshot.py"
-"""The one helper that reads the manager's state: the tree of summaries below a view has no public face."""
+LOOKS_INSIDE = ROOT / "tests" / "support" / "inside.py"
+"""The one helper that reads what has no public face."""
 OF_HOOKS = "_system_prompt_factory"
 """The one name with an underscore that hosts' hooks read and set."""
 

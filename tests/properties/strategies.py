@@ -124,3 +124,24 @@ def histories(draw: st.DrawFn, most: int = 25) -> Rows:
     """A whole history."""
     runs = draw(st.lists(st.one_of(single(), single(), tool_run()), max_size=most))
     return [row for run in runs for row in run]
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**13_000), 2**13_000)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(codec=None), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+STORED_ROWS = st.lists(
+    st.builds(
+        lambda role, content, more: {**more, "role": role, "content": content},
+        st.sampled_from(["system", "developer", "user", "assistant", "function"]),
+        JSON,
+        st.dictionaries(st.text(min_size=1, max_size=3), JSON, max_size=2),
+    ),
+    max_size=4,
+)
+"""Rows of any shape, as a history's file and a host's copy of it may hold them."""

@@ -16,11 +16,12 @@ from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.row import HEADINGS
 from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from tests.support.effort import EXAMPLES
+from tests.support.inside import rendered
 from tests.support.managed import Managed
-from tests.support.noted import faults, lines_of, rendered
+from tests.support.noted import faults, lines_of, words_of_the_user
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
-from tests.support.views import notes, size, words_of_the_user
+from tests.support.views import notes, size
 
 HOSTILE = [json.loads(line) for line in (ROOT / "tests/corpora/hostile_rows.jsonl").read_text("ascii").splitlines()]
 FORGED = [

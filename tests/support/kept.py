@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from context_summarize.testing import MemoryStore
@@ -23,10 +22,3 @@ class KeptStore(MemoryStore):
     async def put_record(self, hash_: str, record: Any) -> None:
         self.records[hash_] = record
         await super().put_record(hash_, record)
-
-    async def take(self, *, summaries: Iterable[Any] = (), records: Mapping[str, Any] | None = None) -> None:
-        """Put all of these."""
-        for summary in summaries:
-            await self.put(summary)
-        for hash_, record in (records or {}).items():
-            await self.put_record(hash_, record)

@@ -12,26 +12,16 @@ import os
 import random
 import signal
 import sys
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow
 from tests.support.rows import user
 
-Call: TypeAlias = Literal["append", "replace", "grow", "clear", "resume", "request"]
-_APPENDS: list[Call] = ["append"] * 8
-CALLS: list[Call] = [*_APPENDS, "replace", "grow", "clear", "resume", "resume", "request"]
-LENGTHS = [9, 9, 9, 9, 9, 20_000]
+_CALLS = [*["append"] * 8, "replace", "grow", "clear", "resume", "resume", "request"]
+_LENGTHS = [9, 9, 9, 9, 9, 20_000]
 """Characters of a row: a short one, and one that takes several pages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One call and the rows that it adds."""
-
-    call: Call
-    rows: list[JsonRow]
+Step = tuple[str, list[JsonRow]]
+"""One call and the rows that it adds."""
 
 
 def plan(seed: int) -> list[Step]:
@@ -39,33 +29,34 @@ def plan(seed: int) -> list[Step]:
     choice = random.Random(seed)
     steps: list[Step] = []
     for number in range(40):
-        call = choice.choice(CALLS)
+        call = choice.choice(_CALLS)
         count = {"append": 1, "replace": 3, "grow": 3}.get(call, 0)
-        rows = [user(f"{seed}-{number}-{at} " + "x" * choice.choice(LENGTHS)) for at in range(count)]
-        steps.append(Step(call, rows))
+        rows = [user(f"{seed}-{number}-{at} " + "x" * choice.choice(_LENGTHS)) for at in range(count)]
+        steps.append((call, rows))
     return steps
 
 
 def after(history: list[JsonRow], step: Step) -> list[JsonRow]:
     """The history when the call has returned."""
-    if step.call in ("append", "grow"):
-        return [*history, *step.rows]
-    return step.rows if step.call in ("replace", "clear") else history
+    call, rows = step
+    if call in ("append", "grow"):
+        return [*history, *rows]
+    return rows if call in ("replace", "clear") else history
 
 
 async def session(seed: int, calls: int, path: str) -> None:
     """Carry out a plan, and acknowledge each call that has returned."""
     made = SummarizingContextManager(persistence={"path": path})
-    for number, step in enumerate(plan(seed), 1):
-        if step.call == "append":
-            await made.add_message(step.rows[0])
-        elif step.call == "replace":
-            await made.set_messages(step.rows)
-        elif step.call == "grow":
-            await made.set_messages([*await made.get_messages(), *step.rows])
-        elif step.call == "clear":
+    for number, (call, rows) in enumerate(plan(seed), 1):
+        if call == "append":
+            await made.add_message(rows[0])
+        elif call == "replace":
+            await made.set_messages(rows)
+        elif call == "grow":
+            await made.set_messages([*await made.get_messages(), *rows])
+        elif call == "clear":
             await made.clear()
-        elif step.call == "request":
+        elif call == "request":
             await made.get_messages_for_request(10**9)
         else:
             await made.close()

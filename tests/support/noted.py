@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from context_summarize.core.groups import Grouper
-from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.prose import GAP
 from context_summarize.notes.row import HEADINGS
 from context_summarize.testing import JsonRow
 from context_summarize.transcript.rendered import RenderedRow
-from tests.support.rendered import render_groups
+from tests.support.inside import rendered
 from tests.support.views import notes
 
 WORDS, UNDER_WAY, WRITTEN, RUNS, NAMED, USED = range(len(HEADINGS))
@@ -36,12 +33,9 @@ def lines_of(view: list[JsonRow]) -> list[list[str]]:
     return found
 
 
-def rendered(raws: Sequence[JsonRow]) -> Sequence[RenderedRow]:
-    """Returns the rows as the notes read them, each behind the number that names it."""
-    rows = [analyse(normalise(raw)) for raw in raws]
-    grouper = Grouper()
-    groups = [group for index, row in enumerate(rows) for group in grouper.feed(index, row)]
-    return render_groups(rows, [*groups, *grouper.open_groups()], segment_tokens=None)
+def words_of_the_user(view: list[JsonRow]) -> list[str]:
+    """Returns the lines of the notes that quote the user."""
+    return [line for line in lines_of(view)[WORDS] if line.startswith("#")]
 
 
 def holds(text: str, quotation: str) -> bool:

@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from itertools import takewhile
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from tests.support.virtual import run_virtually
 FILE = ROOT / "tests" / "data" / "recorded.json"
 KINDS = ("request", "event", "summary")
 """Requests; events of compactions, and what methods return; events of summaries, and what is asked for them."""
-_OF_SUMMARIES = (RESOLVE, REQUEST, SUMMARY, FAILURE, "call")
+_OF_SUMMARIES = (RESOLVE, REQUEST, SUMMARY, FAILURE)
 """Calls run side by side, so that their order between two requests says nothing."""
 _TIMES = re.compile(r"_ms$|_s$|seconds|duration|timestamp")
 _RULE = re.compile(r"(?i)\b(?:never|always|from now on|do not|must)\b")
@@ -44,36 +44,30 @@ class Tape:
     """Digests of what a session shows, and what each one is of.
 
     Args:
-        stem: a path and the beginning of a name, for files that show all in full; None = no files.
+        stem: a path and the beginning of a name, for files that show each row in full once, later its digest.
     """
 
     def __init__(self, stem: Path | None = None) -> None:
-        self._digests: dict[str, list[str]] = {kind: [] for kind in KINDS}
-        self._labels: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        self._found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in KINDS}
         self._files = {kind: Path(f"{stem}-{kind}.txt") for kind in KINDS} if stem else {}
         for file in self._files.values():
             file.write_text("")
-        self._shown: list[Any] = []
+        self._written: set[str] = set()
 
     def note(self, kind: str, what: str, values: Iterable[Any]) -> None:
-        """Add one digest. Files show a request from the first row on that differs from the one before."""
+        """Add one digest."""
         found = list(values)
-        digest = hashlib.sha256(_canonical(found).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        self._digests[kind].append(digest)
-        self._labels[kind].append(what)
+        self._found[kind].append((_digest(_canonical(found)), what))
         if self._files:
-            same = 0
-            if kind == "request":
-                pairs = zip(self._shown, found, strict=False)
-                same = len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
-                self._shown = found
-            heading = f"=== {kind} {len(self._labels[kind])}, {what}, {digest}; as in the one before: {same}"
+            lines = [_canonical(value) for value in found]
             with self._files[kind].open("a", encoding="utf-8", errors="surrogatepass") as file:
-                file.write("\n".join([heading, *map(_canonical, found[same:]), ""]))
+                file.write(f"=== {kind} {len(self._found[kind])}, {what}\n")
+                file.writelines(f"{_digest(line) if line in self._written else line}\n" for line in lines)
+            self._written.update(lines)
 
     def digests(self) -> Digests:
         """All so far, by kind."""
-        return {kind: " ".join(found) for kind, found in self._digests.items()}
+        return {kind: " ".join(digest for digest, _ in found) for kind, found in self._found.items()}
 
     def differences(self, before: Mapping[str, str], *, is_part: bool = False) -> list[str]:
         """For each kind, a line that names the first one that differs from these digests.
@@ -81,16 +75,19 @@ class Tape:
         Args:
             is_part: the session was not played to its end.
         """
-        found = []
-        for kind, after in self._digests.items():
-            known = before.get(kind, "").split()
-            known = known[: len(after)] if is_part else known
-            pairs = enumerate(zip(known, after, strict=False))
-            at = next((at for at, (old, new) in pairs if old != new), min(len(known), len(after)))
-            if known != after:
-                what = self._labels[kind][at] if at < len(after) else "which is missing"
-                found.append(f"{kind} {at + 1} differs: {what} ({len(known)} were recorded, {len(after)} came)")
-        return found
+        told = []
+        for kind, found in self._found.items():
+            known = before.get(kind, "").split()[: len(found) if is_part else None]
+            for at, (old, new) in enumerate(zip_longest(known, found), 1):
+                if new is None or old != new[0]:
+                    what = new[1] if new else "which is missing"
+                    told.append(f"{kind} {at} differs: {what} ({len(known)} were recorded, {len(found)} came)")
+                    break
+        return told
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Summariser(ScriptedProvider):
@@ -168,10 +165,10 @@ class Player:
 
     def _note(self) -> None:
         heard: list[tuple[str, Any]] = [(name, _untimed(data)) for name, data in self._host.events]
-        heard += [("call", question(request)) for request in self._provider.requests]
+        asked = [("call", question(request)) for request in self._provider.requests]
         self._host.events.clear()
         self._provider.requests.clear()
-        of_summaries = sorted((one for one in heard if one[0] in _OF_SUMMARIES), key=repr)
+        of_summaries = sorted([*(one for one in heard if one[0] in _OF_SUMMARIES), *asked], key=repr)
         of_compactions = (one for one in heard if one[0] not in _OF_SUMMARIES)
         for kind, found in (("event", of_compactions), ("summary", of_summaries)):
             for name, data in found:

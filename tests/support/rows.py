@@ -8,9 +8,9 @@ from typing import Any
 from context_summarize.testing import JsonRow
 
 
-def user(text: Any) -> JsonRow:
+def user(text: Any, **more: Any) -> JsonRow:
     """A user row."""
-    return {"role": "user", "content": text}
+    return {"role": "user", "content": text, **more}
 
 
 def assistant(text: Any) -> JsonRow:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import string
-from dataclasses import dataclass
 
 from context_summarize.redaction import build_redactor
 from tests.support.paths import ROOT
@@ -23,22 +22,6 @@ _ALPHABETS = {
 _DRAWN = re.compile(r"\{([AaUBxdwb])(\d+)\}")
 
 
-@dataclass(frozen=True)
-class Template:
-    """One format: literal pieces between bars, and `{A36}` for 36 drawn characters of an alphabet."""
-
-    kind: str
-    form: str
-
-
-@dataclass(frozen=True)
-class Made:
-    """A made-up secret."""
-
-    kind: str
-    value: str
-
-
 def _run(alphabet: str, length: int, drawn: random.Random) -> str:
     """Drawn characters with at least one digit and, where the alphabet has letters, one letter; letters at the ends."""
     chars = [drawn.choice(_ALPHABETS[alphabet]) for _ in range(length)]
@@ -50,14 +33,14 @@ def _run(alphabet: str, length: int, drawn: random.Random) -> str:
     return "".join(chars)
 
 
-def make(template: Template, drawn: random.Random) -> Made:
-    """A secret of this format."""
-    value = _DRAWN.sub(lambda m: _run(m[1], int(m[2]), drawn), template.form).replace("|", "")
-    return Made(template.kind, value)
+def make(form: str, drawn: random.Random) -> str:
+    """A secret of this form: literal pieces between bars, and `{A36}` for 36 drawn characters of an alphabet."""
+    return _DRAWN.sub(lambda m: _run(m[1], int(m[2]), drawn), form).replace("|", "")
 
 
-_FORMS = ROOT / "tests" / "corpora" / "secret_forms.txt"
-TEMPLATES = tuple(Template(*line.split(": ", 1)) for line in _FORMS.read_text("ascii").splitlines())
+_FORMS = (ROOT / "tests" / "corpora" / "secret_forms.txt").read_text("ascii").splitlines()
+TEMPLATES = [line.split(": ", 1) for line in _FORMS]
+"""Kind and form of each."""
 
 
 def key_block(drawn: random.Random, lines: int = 6, name: str = "RSA ") -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import dropwhile, islice, takewhile
 
 from context_summarize.testing import JsonRow, measure
 
@@ -23,15 +22,6 @@ def notes(view: list[JsonRow]) -> JsonRow | None:
     found = [row for row in view if "notes" in (row.get("metadata") or {})]
     assert len(found) <= 1
     return found[0] if found else None
-
-
-def words_of_the_user(view: list[JsonRow]) -> list[str]:
-    """The lines of the notes that quote the user."""
-    row = notes(view)
-    lines = [line.removeprefix("> ") for line in str(row["content"]).split("\n")] if row else []
-    under = dropwhile(lambda line: not line.startswith("Quoted from the user's messages"), lines)
-    part = takewhile(lambda line: line[0] in "#→(", islice(under, 1, None))
-    return [line for line in part if line.startswith("#")]
 
 
 def untimed(rows: Iterable[JsonRow]) -> list[JsonRow]:

@@ -65,7 +65,7 @@ def planned(rows: list[JsonRow], reason: Reason = "threshold", view: View | None
     return plan(given(rows, view, **limits), CompactionRequest(reason))
 
 
-def test_the_oldest_segments_are_summarised_until_the_target_is_reached() -> None:
+def test_the_oldest_segments_are_summarised_until_the_target_is_reached():
     """Not one more than that takes."""
     made = planned(talk(20), share=1.0)
     assert made.tokens_after <= 1_200 < made.tokens_before
@@ -76,7 +76,7 @@ def test_the_oldest_segments_are_summarised_until_the_target_is_reached() -> Non
 
 
 @pytest.mark.parametrize("keep", [0, 1, 7, 33, 40])
-def test_the_newest_rows_are_never_summarised(keep: int) -> None:
+def test_the_newest_rows_are_never_summarised(keep):
     """As many segments are as end before them, whatever the target."""
     made = planned(talk(20), keep_recent=keep, target=0.01, room=6_000)
     ends = [leaf.end_group for leaf in given(talk(20)).segments.leaves]  # type: ignore[union-attr]
@@ -110,12 +110,12 @@ def neighbours(*levels: str) -> list[Node]:
         (["22", "13", "00"], ["child", "child", "1"]),
     ],
 )
-def test_the_oldest_complete_run_of_the_lowest_level_is_merged(levels: list[str], joined: list[str]) -> None:
+def test_the_oldest_complete_run_of_the_lowest_level_is_merged(levels, joined):
     """Without a complete one all of the lowest; a merge of fewer than three is taken apart, and grows."""
     assert [node.key for node in next_run(neighbours(*levels), 3)] == joined
 
 
-def test_summaries_are_merged_until_a_tenth_of_their_share_is_free() -> None:
+def test_summaries_are_merged_until_a_tenth_of_their_share_is_free():
     """Also where there is nothing to summarise; the row of notes comes out of their share."""
     made = planned(talk(40), target=0.01, room=2_000)
     assert made.merged > 0
@@ -128,7 +128,7 @@ def test_summaries_are_merged_until_a_tenth_of_their_share_is_free() -> None:
     assert planned(talk(20), view=before, share=0.3, notes_room=1_100, **rest).merged > 0
 
 
-def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit() -> None:
+def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit():
     """Short ones are not, nor anything but a tool result; what is cut is not cut again."""
     found = [user(words(20)), *looked_up("a", 600), *looked_up("b", 90), *looked_up("c", 600), *talk(2, 20)]
     rows = [user(words(700)), *found]
@@ -140,7 +140,7 @@ def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit()
     assert (again.view.shortened, again.freed) == (first.view.shortened, 0)
 
 
-def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
+def test_a_long_first_user_message_is_pinned_at_a_tenth():
     """Once it is summarised; while it is verbatim it is whole. Where other rows are shortened, it stays so."""
     rows = [user(words(1_000)), *talk(20)]
     first = planned(rows)
@@ -177,7 +177,7 @@ LEVELS: dict[str, tuple[list[JsonRow], dict[str, Any], tuple[int, int, set[int]]
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_one_level_after_the_other_is_taken_until_the_view_fits(name: str) -> None:
+def test_one_level_after_the_other_is_taken_until_the_view_fits(name):
     """No more than it takes; a tenth is left for the next row where rows are shortened."""
     rows, limits, expected = LEVELS[name]
     made = planned(rows, "must_fit", **limits)
@@ -187,7 +187,7 @@ def test_one_level_after_the_other_is_taken_until_the_view_fits(name: str) -> No
     assert made.level != 4 or made.tokens_after <= 0.9 * limits["room"] + 24
 
 
-def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_shows() -> None:
+def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_shows():
     """Rows that are still too new count as well."""
     now = given(talk(13), share=1.0)
     later = planned(talk(14), share=1.0)
@@ -197,7 +197,7 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_shows() -> N
 
 
 @pytest.mark.parametrize("less", [0, 1])
-def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less: int) -> None:
+def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less):
     """And not where it fits exactly."""
     limits: dict[str, Any] = {"notes_room": 200, "share": 1.0}
     made = planned(talk(20), "manual", **limits)

@@ -4,44 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import pytest
 
-from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens, next_cut
-from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.transcript.rendered import RenderedRow
-from tests.support.rendered import render_groups
+from context_summarize.messages.rows import Call, JsonRow
+from tests.support.inside import grouped, rendered
 from tests.support.rows import assistant, call, calls, hook, result, user
-
-
-def analysed(raws: list[JsonRow]) -> list[Row]:
-    return [analyse(normalise(raw)) for raw in raws]
-
-
-def grouped(raws: list[JsonRow]) -> tuple[list[Group], list[Group]]:
-    """(closed groups, the open one)."""
-    grouper = Grouper()
-    closed = [group for index, row in enumerate(analysed(raws)) for group in grouper.feed(index, row)]
-    return closed, grouper.open_groups()
-
-
-def spans(groups: list[Group]) -> list[tuple[int, int]]:
-    return [(group.start, group.end) for group in groups]
-
-
-def rendered(raws: list[JsonRow], **options: Any) -> tuple[RenderedRow, ...]:
-    closed, still_open = grouped(raws)
-    return render_groups(analysed(raws), [*closed, *still_open], segment_tokens=options.pop("size", None), **options)
-
-
-def key_of(raws: list[JsonRow]) -> str:
-    return segment_key(rendered(raws, size=512), "template", 100)
-
 
 SECOND = ("b", "read", {"path": "x"})
 ANTHROPIC = user(
@@ -95,15 +65,15 @@ GROUPS: dict[str, tuple[list[JsonRow], list[tuple[int, int]], list[tuple[tuple[i
 
 
 @pytest.mark.parametrize(("rows", "groups", "answers"), GROUPS.values(), ids=GROUPS)
-def test_a_group_is_the_smallest_run_that_is_never_split(rows: Any, groups: Any, answers: Any) -> None:
+def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups, answers):
     """A closed group never changes."""
     closed, _ = grouped(rows)
-    assert spans(closed) == groups
+    assert [(group.start, group.end) for group in closed] == groups
     assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
 
 
 @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
-def test_a_call_that_was_passed_over_is_abandoned(later: JsonRow) -> None:
+def test_a_call_that_was_passed_over_is_abandoned(later):
     """A user or assistant row closes the group; of calls of one id the first one is answered last."""
     twice = calls(("a", "bash", {"n": 1}), ("a", "bash", {"n": 2}))
     closed, still_open = grouped([twice, result("a"), later])
@@ -111,7 +81,7 @@ def test_a_call_that_was_passed_over_is_abandoned(later: JsonRow) -> None:
     assert still_open == []
 
 
-def test_a_segment_is_an_eighth_of_the_budget_and_a_summary_a_sixteenth_of_a_segment() -> None:
+def test_a_segment_is_an_eighth_of_the_budget_and_a_summary_a_sixteenth_of_a_segment():
     """Segments are the nearest power of two, within 512 and 16,384; ties go down. Summaries are within 64 and 1,600."""
     powers = [2**n for n in range(9, 15)]
     for budget in [46_340, 46_342, *range(1, 300_000, 997)]:
@@ -121,7 +91,7 @@ def test_a_segment_is_an_eighth_of_the_budget_and_a_summary_a_sixteenth_of_a_seg
     assert [derive_summary_tokens(size) for size in (512, 8_192, 16_384, 65_536)] == [64, 512, 1_024, 1_600]
 
 
-def test_what_a_cut_leaves_out_is_not_searched_for_secrets() -> None:
+def test_what_a_cut_leaves_out_is_not_searched_for_secrets():
     """Only its ends are, and what is near enough to them to be one secret with them; where these shrink, all is."""
     secret, searched = "ghp_" + "a1B2c3D4e5F6" * 3, list[int]()
 
@@ -131,7 +101,7 @@ def test_what_a_cut_leaves_out_is_not_searched_for_secrets() -> None:
             return re.sub("z+", "", part.replace(secret, "[redacted]"))
 
         searched.clear()
-        return rendered([call("c"), result("c", text)], size=512, redact=redact)[1].text
+        return rendered([call("c"), result("c", text)], segment_tokens=512, redact=redact)[1].text
 
     plain = "line\n" * 800_000
     for at in range(600, 760, 8):
@@ -153,7 +123,7 @@ def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
     return out
 
 
-def test_a_segment_closes_at_its_size_or_the_next_user_turn() -> None:
+def test_a_segment_closes_at_its_size_or_the_next_user_turn():
     """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
     assert cuts("") == cuts("3") == []
     assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
@@ -171,7 +141,7 @@ def test_a_segment_closes_at_its_size_or_the_next_user_turn() -> None:
     assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
 
 
-def test_what_the_summariser_is_shown_is_in_the_key() -> None:
+def test_what_the_summariser_is_shown_is_in_the_key():
     """Text, arguments, tool names, roles and order."""
     asked, looked, found, told = user("hello"), call("a", "ls", path="."), result("a", "x.py", "ls"), assistant("one")
     histories = [
@@ -185,14 +155,15 @@ def test_what_the_summariser_is_shown_is_in_the_key() -> None:
         [told, asked, looked, found],
         [asked, looked, found, told, user("")],
     ]
-    assert len({*map(key_of, histories)}) == len(histories)
+    keys = {segment_key(rendered(rows, segment_tokens=512), "template", 100) for rows in histories}
+    assert len(keys) == len(histories)
 
 
 def merged(children: tuple[Node, ...], template: str = "t", tokens: int = 100) -> Node:
     return merge_node(children, template_hash=template, summary_tokens=tokens)
 
 
-def test_a_merge_stands_for_the_whole_run_one_level_up() -> None:
+def test_a_merge_stands_for_the_whole_run_one_level_up():
     """Half as long as what it joins, at most ten times a segment's summary; it takes its children's run."""
     leaves = tuple(Node(f"k{at}", 0, at, at + 1, 100, 512) for at in range(4))
     node = merged(leaves)

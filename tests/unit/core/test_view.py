@@ -13,7 +13,7 @@ from tests.support.rows import assistant, calls, feed, hook, result, tool_sessio
 BOTH = calls(("x", "n", {}), ("y", "n", {}))
 
 
-async def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> None:
+async def test_continuation_ids_from_before_the_newest_compaction_are_dropped():
     """Else the provider restores the uncompacted history on its side; the rows stay, and ids from after it."""
     manager = SummarizingContextManager(segment_tokens=64, keep_recent=4, prefetch=False)
     marks = {"openai:response_id": "r1", "openai:status": "completed"}
@@ -26,7 +26,7 @@ async def test_continuation_ids_from_before_the_newest_compaction_are_dropped() 
     assert after == [*view, {**assistant("after"), "metadata": marks}]
 
 
-async def test_an_open_call_is_at_the_end_with_the_results_so_far() -> None:
+async def test_an_open_call_is_at_the_end_with_the_results_so_far():
     """Hook rows in between are held back until it closes."""
     manager = SummarizingContextManager()
     before, after = [user("a"), BOTH, result("x")], [result("y"), hook("h1"), hook("h2")]
@@ -39,7 +39,7 @@ async def test_an_open_call_is_at_the_end_with_the_results_so_far() -> None:
         assert [row["content"] for row in view] == [row["content"] for row in shown]
 
 
-def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one() -> None:
+def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one():
     """A thread that looks at a compaction has found the group, and the host adds a result before it is shown."""
     log = Log(len)
     for row in (user("go"), BOTH):

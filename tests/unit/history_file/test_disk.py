@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from context_summarize.history_file import HistoryFile
 from context_summarize.messages.rows import JsonRow
-from tests.support.stored_rows import ROWS, user
+from tests.properties.strategies import STORED_ROWS
+from tests.support.rows import user
 
 EXAMPLES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 HEADER = b'{"format":"context-summarize history","version":1}\n'
@@ -79,7 +80,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @EXAMPLES
-@given(ROWS)
+@given(STORED_ROWS)
 def test_any_rows_survive_the_way_to_the_disk_and_back(rows):
     """Huge integers, infinities, nesting, control characters and lone surrogates included."""
 

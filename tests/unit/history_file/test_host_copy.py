@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from context_summarize.history_file import HistoryFile
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
+from tests.properties.strategies import STORED_ROWS
+from tests.support.rows import user
 from tests.support.saved import saved
-from tests.support.stored_rows import ROWS, user
 
 Rows = list[JsonRow]
 Accepted = Callable[[Rows, Rows], Rows]
@@ -80,7 +81,7 @@ def test_a_host_may_drop_thinking_blocks_but_no_others(same_after_filtering):
 
 
 @EXAMPLES
-@given(ROWS)
+@given(STORED_ROWS)
 def test_any_history_is_recognised_after_the_host_has_saved_it(same_after_filtering, rows):
     """And after it has been to our own file and back."""
     rows = [normalise(row) for row in rows]
@@ -90,7 +91,7 @@ def test_any_history_is_recognised_after_the_host_has_saved_it(same_after_filter
 
 
 @EXAMPLES
-@given(ROWS, st.data())
+@given(STORED_ROWS, st.data())
 def test_no_change_of_a_saved_row_goes_unseen(same_after_filtering, rows, data):
     """Any row taken away, doubled, moved or given another text is a difference, unless the rows are equal anyway."""
     rows = [normalise(row) for row in rows]

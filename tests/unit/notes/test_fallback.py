@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +33,7 @@ def turns(count: int) -> list[RenderedRow]:
     )
 
 
-def test_it_tells_what_was_asked_and_what_was_concluded() -> None:
+def test_it_tells_what_was_asked_and_what_was_concluded():
     said = rows(
         ("user", "Is the pump\nfine?"),
         ("assistant", 'I look.\ncall read({"path": "a"})'),
@@ -48,7 +46,7 @@ def test_it_tells_what_was_asked_and_what_was_concluded() -> None:
     assert fallback_text(said, 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
 
 
-def test_of_a_long_message_whole_sentences_are_quoted() -> None:
+def test_of_a_long_message_whole_sentences_are_quoted():
     """Lines of a list are such too, and words of a result in the user's row are none of the user's."""
     first, last = "Here are the flights, as they are now:", "Which of them shall I book for you?"
     flights = "\n".join(f"- Flight HAT{at:03d} from ATL, departs at {at}:00, costs ${at}00" for at in range(40))
@@ -65,7 +63,7 @@ def test_of_a_long_message_whole_sentences_are_quoted() -> None:
     assert tail.endswith(last)
 
 
-def test_where_room_is_shorter_the_users_words_stand_first_from_both_ends_inwards() -> None:
+def test_where_room_is_shorter_the_users_words_stand_first_from_both_ends_inwards():
     text = fallback_text(turns(40), 200, COUNT)
 
     assert "What about place 0?" in text
@@ -74,7 +72,7 @@ def test_where_room_is_shorter_the_users_words_stand_first_from_both_ends_inward
     assert "\n[…]\n" in text
 
 
-def test_a_merge_holds_words_of_the_newest_part_first_and_of_each_where_there_is_room() -> None:
+def test_a_merge_holds_words_of_the_newest_part_first_and_of_each_where_there_is_room():
     parts = [fallback_text(turns(40)[first : first + 40], 300, COUNT) for first in (0, 40, 80, 120)]
 
     text = join_fallbacks(parts, 1_200, COUNT)
@@ -88,7 +86,7 @@ counters = st.sampled_from([len, lambda text: -(-len(text) // 4), lambda text: l
 
 
 @given(texts, st.integers(0, 300), counters)
-def test_it_never_takes_more_tokens_than_it_may(said: list[str], room: int, count: Callable[[str], int]) -> None:
+def test_it_never_takes_more_tokens_than_it_may(said, room, count):
     """However small the room, whatever was said and however tokens are counted."""
     spoken = rows(*(("user" if at % 2 else "assistant", text) for at, text in enumerate(said)))
 

@@ -23,7 +23,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
-from tests.support.rendered import render_groups
+from tests.support.inside import rendered
 from tests.support.rows import assistant, calls, result, tool_session, user
 
 COUNT = TokenCounter().count
@@ -126,17 +126,16 @@ class TestBounds:
     @given(histories(), st.integers(MIN_TOKENS, 3_000), st.integers(1, 30), st.integers(0, 60))
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
         history = history_of(rows)
-        groups = [*history.groups, *history.open_groups]
-        rendered = render_groups(history.rows, groups, segment_tokens=None)
-        if first > len(rendered):
+        shown = rendered(rows)
+        if first > len(shown):
             return
-        last = min(first + more, len(rendered))
+        last = min(first + more, len(shown))
         answers = asyncio.run(all_answers(history, limit, f"{first}-{last}"))
 
         assert all(answer.tokens <= limit for answer in answers)
         assert all(COUNT(json.dumps(answer.text, ensure_ascii=False)) <= answer.tokens for answer in answers)
         given_back = "".join(NOTE.sub("", HEADER.sub("", body(answer))) for answer in answers)
-        assert "".join(given_back.split()) == "".join("".join(row.text for row in rendered[first - 1 : last]).split())
+        assert "".join(given_back.split()) == "".join("".join(row.text for row in shown[first - 1 : last]).split())
         headers = [int(number) for answer in answers for number in HEADER.findall(body(answer))]
         assert sorted(set(headers)) == list(range(first, last + 1))
         assert headers == sorted(headers)

@@ -98,7 +98,7 @@ STEPS: dict[str, list[tuple[dict[str, Any], dict[str, int], dict[str, int], str]
 
 
 @pytest.mark.parametrize("rule", STEPS)
-def test_the_rule(rule: str) -> None:
+def test_the_rule(rule):
     """By what is used, what the whole compaction would free or lack, and what the ready part would free."""
     for facts, whole, ready, step in STEPS[rule]:
         assert (facts, whole, ready, decided(facts, whole, ready=ready)) == (facts, whole, ready, step)

@@ -7,8 +7,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
@@ -29,7 +27,7 @@ class Host(Recorder):
         return []
 
 
-async def test_requests_that_hear_of_different_prompts_need_no_more_compactions() -> None:
+async def test_requests_that_hear_of_different_prompts_need_no_more_compactions():
     """Each hides the stored prompt, or shows it; what one has planned holds for all that."""
     prompts, host = itertools.cycle([None, "You are kind."]), Host()
 
@@ -45,7 +43,7 @@ async def test_requests_that_hear_of_different_prompts_need_no_more_compactions(
     await manager.close()
 
 
-async def test_of_several_requests_at_once_one_writes_the_notes() -> None:
+async def test_of_several_requests_at_once_one_writes_the_notes():
     host, provider = Host(), ScriptedProvider(then=answer)
     manager = SummarizingContextManager(host, segment_tokens=512, prefetch=False, keep_recent=4)
     await manager.set_messages(tool_session(40, size=4_000))
@@ -54,9 +52,7 @@ async def test_of_several_requests_at_once_one_writes_the_notes() -> None:
     await manager.close()
 
 
-async def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned(monkeypatch):
     manager, rows = SummarizingContextManager(segment_tokens=64, prefetch=False, keep_recent=4), tool_session(20)
     await manager.set_messages(rows)
     await manager.get_messages_for_request(9_000, ScriptedProvider(then=answer))

@@ -46,7 +46,7 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
     ],
     ids=["last", "first", "between", "changing attribute", "with attributes", "two of one source", "comes and goes"],
 )
-async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]) -> None:
+async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]):
     """From their first change on the prompt stays as it is, and nothing of them is lost."""
     count = iter(range(5))
 
@@ -61,7 +61,7 @@ async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(w
     assert all(status.startswith("<system-reminder") for _, status in found[1::2])
 
 
-async def test_a_block_that_every_prompt_has_held_stays_in_it_and_no_other_is_remembered() -> None:
+async def test_a_block_that_every_prompt_has_held_stays_in_it_and_no_other_is_remembered():
     """A list of skills stays in the provider's prompt cache; hundreds of changing tags leave nothing behind."""
     skills, prompts = block("skills"), iter(range(300))
 
@@ -83,7 +83,7 @@ class Host(Recorder):
 
 
 @pytest.mark.parametrize("how", ["the host's token", "the caller's task"])
-async def test_a_factory_that_hangs_holds_no_cancelled_request_up(how: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_factory_that_hangs_holds_no_cancelled_request_up(how, caplog):
     """Though it ignores its own cancellation. The last prompt stays, and nothing is logged: nobody sees the request."""
     host, answers, hangs, go = Host(), iter([PROMPT]), asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""windows.py: the window of a provider, and the budget of a request."""
+"""windows.py: the window of a provider."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.session.windows import Window, Windows, request_budget
+from context_summarize.config import Config
+from context_summarize.session.windows import Window, Windows
 from tests.support.virtual import run_virtually
 
 
@@ -51,13 +51,13 @@ WINDOWS: list[tuple[Any, Window | None]] = [
 ]
 
 
-async def test_the_window_is_read_from_wherever_the_provider_says_it() -> None:
+async def test_the_window_is_read_from_wherever_the_provider_says_it():
     """get_model_info(), sync or async, then get_info().defaults; some offer neither, and some raise anything."""
     for provider, window in WINDOWS:
         assert await Windows(Config()).of(provider) == window
 
 
-def test_the_budget_is_what_output_and_margin_leave() -> None:
+def test_the_budget_is_what_output_and_margin_leave():
     """Of a model that can write more, a quarter; half the window where nothing is left."""
     assert Window(100_000, 8_000).budget(1_000) == 91_000
     assert Window(200_000, 128_000).budget(1_000) == 149_000
@@ -65,18 +65,6 @@ def test_the_budget_is_what_output_and_margin_leave() -> None:
     assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
     assert Window(2_000, 500).budget(1_000) == 750
     assert Window(1, 1).budget(1_000) == 1
-
-
-async def test_the_budget_has_an_order_and_an_upper_bound() -> None:
-    """The argument, else the window, else max_tokens, else 200,000; max_tokens bounds them all."""
-    told, plain = info(SIZES), Config()
-    assert await request_budget(plain, 5_000, told) == 5_000
-    assert await request_budget(plain, None, told) == await request_budget(plain, 0, told) == 91_000
-    assert await request_budget(plain, None, None) == DEFAULT_BUDGET == 200_000
-    small = Config(max_tokens=50_000)
-    assert await request_budget(small, None, None) == await request_budget(small, 80_000, None) == 50_000
-    assert await request_budget(small, 8_000, None) == 8_000
-    assert await request_budget(Config(max_tokens=500_000), None, told) == 91_000
 
 
 class Hanging:
@@ -94,7 +82,7 @@ class Hanging:
 
 
 @pytest.mark.parametrize("answers", [0, 1])
-def test_who_hangs_is_not_asked_again_meanwhile_and_its_last_known_window_counts(answers: int) -> None:
+def test_who_hangs_is_not_asked_again_meanwhile_and_its_last_known_window_counts(answers):
     """However long it takes; what comes in the end is asked anew."""
 
     async def session() -> None:
@@ -124,7 +112,7 @@ class Blocking:
         return MODEL
 
 
-async def test_methods_that_block_hold_up_no_other_work_and_no_exit() -> None:
+async def test_methods_that_block_hold_up_no_other_work_and_no_exit():
     """However many: they take none of the threads that other work needs, and no process waits for them at its end."""
     providers, before = [Blocking() for _ in range(40)], {*threading.enumerate()}
     windows = Windows(Config(), lambda: all(provider.asked for provider in providers))  # then the host cancels
@@ -139,7 +127,7 @@ async def test_methods_that_block_hold_up_no_other_work_and_no_exit() -> None:
             provider.released.set()
 
 
-async def test_a_margin_above_the_window_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_margin_above_the_window_is_told_once(caplog):
     """Which window it is comes to light at the first request."""
     windows, provider = Windows(Config(safety_margin=5_000)), info({"context_window": 4_096})
     assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2

@@ -10,29 +10,14 @@ from context_summarize.summaries.failures import Breaker
 from tests.support.recorder import Clock
 
 
-def opened() -> tuple[Breaker, Clock]:
+def test_five_failures_in_a_row_begin_a_pause_that_doubles_up_to_ten_minutes():
+    """Four do not, nor more that are not in a row. After a success the next outage is new."""
     clock = Clock()
     made = Breaker(clock)
-    for _ in range(5):
-        made.failed()
-    return made, clock
-
-
-def test_five_failures_in_a_row_open_it_for_a_minute() -> None:
-    """And not four, nor more that are not in a row."""
-    made = Breaker(Clock())
-    for _ in range(2):
-        for _ in range(4):
-            made.failed()
-        assert made.retry_in_s is None
-        made.reset()
-    assert [made.failed() for _ in range(5)][-1]
-    assert made.retry_in_s == 60
-
-
-def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
-    """Until one succeeds: the next outage is new."""
-    made, clock = opened()
+    for _ in range(4):
+        assert not made.failed()
+    made.reset()
+    assert [made.failed() for _ in range(5)] == [False, False, False, False, True]
     for pause in (60, 120, 240, 480, 600, 600):
         assert made.retry_in_s == pause
         clock.time += pause
@@ -44,12 +29,13 @@ def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
     assert made.retry_in_s == 60
 
 
-@pytest.mark.parametrize("success", [True, False])
-async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: bool) -> None:
+@pytest.mark.parametrize(("succeeds", "left"), [(True, None), (False, 120)])
+async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(succeeds, left):
     """When it succeeds they may call; when it fails none may."""
-    made, clock = opened()
+    clock, found = Clock(), list[float | None]()
+    made = Breaker(clock)
+    made.failed(permanent=True)
     clock.time += 60
-    found: list[float | None] = []
 
     async def other() -> None:
         async with made.turn():
@@ -59,9 +45,9 @@ async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: 
         others = [asyncio.create_task(other()) for _ in range(2)]
         await asyncio.sleep(0)
         assert found == []
-        if success:
+        if succeeds:
             made.reset()
         else:
             made.failed()
     await asyncio.gather(*others)
-    assert found == [None if success else 120] * 2
+    assert found == [left] * 2

@@ -46,7 +46,7 @@ every_set = pytest.mark.parametrize("name", HEADINGS)
 
 
 @every_set
-def test_a_set_asks_for_the_same_headings_twice_and_its_frame_says_what_it_is_and_where_it_ends(name: str) -> None:
+def test_a_set_asks_for_the_same_headings_twice_and_its_frame_says_what_it_is_and_where_it_ends(name):
     prompts = load_prompts(name)
     for body in (prompts.segment.body, prompts.merge.body):
         assert re.findall(r"(?m)^([A-Z][a-z]+(?: [a-z]+)?): ", body) == HEADINGS[name]
@@ -58,7 +58,7 @@ def test_a_set_asks_for_the_same_headings_twice_and_its_frame_says_what_it_is_an
 
 
 @every_set
-async def test_a_whole_replay_is_summarised_with_its_prompts(name: str) -> None:
+async def test_a_whole_replay_is_summarised_with_its_prompts(name):
     """Segments and merges; the instructions are the set's, and every summary is taken."""
     counter = TokenCounter()
     await counter.load()
@@ -75,7 +75,7 @@ async def test_a_whole_replay_is_summarised_with_its_prompts(name: str) -> None:
 
 
 @pytest.mark.parametrize("prompts", ["nobody", "{folder}"])
-async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path: Path, prompts: str) -> None:
+async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path, prompts):
     """Nothing is mounted; what else is wrong with a folder is told below."""
     coordinator = MockCoordinator()
     with pytest.raises(TemplateError, match=r"nobody|segment\.md: missing"):
@@ -100,16 +100,14 @@ async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path: Path, prompts: 
         ({"segment": "$words $fence\nIt costs $5"}, "a single $ at '$5', line 2 of the text; write $$"),
     ],
 )
-def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(
-    tmp_path: Path, files: dict[str, str | bytes | None], told: str
-) -> None:
+def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(tmp_path, files, told):
     with pytest.raises(TemplateError) as caught:
         load_prompts(write_set(tmp_path, **files))
     assert told in str(caught.value)
     assert str(caught.value).startswith(str(tmp_path))
 
 
-def test_a_header_gives_version_and_rules(tmp_path: Path) -> None:
+def test_a_header_gives_version_and_rules(tmp_path):
     header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
     prompts = load_prompts(write_set(tmp_path, segment=header + GOOD["segment.md"]))
     assert prompts.segment.header["version"] == "7b"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 
 from context_summarize import SummarizingContextManager
@@ -31,7 +30,7 @@ async def fed(recorder: Recorder | None = None, **settings: Any) -> SummarizingC
     return made
 
 
-async def test_only_as_many_as_may_be_asked_at_once_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_as_many_as_may_be_asked_at_once_are_read(monkeypatch):
     """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
     read, provider = list[Any](), Gated()
 
@@ -51,7 +50,7 @@ async def test_only_as_many_as_may_be_asked_at_once_are_read(monkeypatch: pytest
     await made.close()
 
 
-async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_again() -> None:
+async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_again():
     """Two answers each time. Other parts are not concerned, and a cleared session begins anew."""
 
     def refused(request: Any) -> str:
@@ -73,9 +72,7 @@ async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_ag
     assert sum("order ORD00000" in question for question in questions(provider)) > 6
 
 
-async def test_an_error_of_our_own_leaves_a_fallback(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_error_of_our_own_leaves_a_fallback(monkeypatch, caplog):
     """Whatever goes wrong while a summary is made costs that summary only, and is logged without secrets."""
     token = "ghp_" + "Ab1" * 12
 
@@ -89,7 +86,7 @@ async def test_an_error_of_our_own_leaves_a_fallback(
     assert token not in caplog.text
 
 
-async def test_a_failure_is_told_with_every_key() -> None:
+async def test_a_failure_is_told_with_every_key():
     made = await fed(recorder := Recorder())
     await made.get_messages_for_request(BUDGET, ScriptedProvider(then=RateLimitError("slow", retry_after=300.0)))
     told = recorder.of(FAILURE)[0]
@@ -99,7 +96,7 @@ async def test_a_failure_is_told_with_every_key() -> None:
     }  # fmt: skip
 
 
-def test_what_was_late_once_is_not_waited_for_again() -> None:
+def test_what_was_late_once_is_not_waited_for_again():
     """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
     is_down = True
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from context_summarize.tokens.calibration import Meter
@@ -15,7 +13,7 @@ def feed(meter: Meter, *observations: tuple[int, int]) -> None:
         assert meter.observe({"input_tokens": actual})
 
 
-def test_a_swapped_model_drops_what_was_learnt() -> None:
+def test_a_swapped_model_drops_what_was_learnt():
     """A figure more than a quarter off a known line is a new beginning."""
     meter = Meter()
     feed(meter, (10_000, 22_500), (20_000, 36_000), (21_000, 21_000))
@@ -33,7 +31,7 @@ def test_a_swapped_model_drops_what_was_learnt() -> None:
         ([(10_000, 30_000), (14_000, 38_000)], (14_800, 46_800)),
     ],
 )
-def test_ratio_and_constant_stay_within_their_bounds(observations: Any, expected: tuple[int, int]) -> None:
+def test_ratio_and_constant_stay_within_their_bounds(observations, expected):
     """A ratio of 0.7 to 1.6, and no negative constant."""
     meter = Meter()
     feed(meter, *observations)
@@ -41,7 +39,7 @@ def test_ratio_and_constant_stay_within_their_bounds(observations: Any, expected
 
 
 @pytest.mark.parametrize("observations", [[], [(10_000, 15_000)], [(6_000, 17_100), (9_000, 21_150)]])
-def test_invert_is_an_estimate_that_fits(observations: list[tuple[int, int]]) -> None:
+def test_invert_is_an_estimate_that_fits(observations):
     """And leaves next to nothing over."""
     meter = Meter()
     feed(meter, *observations)

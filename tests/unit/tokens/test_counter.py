@@ -16,7 +16,7 @@ def counter() -> TokenCounter:
     return made
 
 
-def test_missing_ranks_are_named_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ranks_are_named_and_tried_again(monkeypatch):
     """A file that cannot be read is a clear error, and a failure is not remembered."""
     tokens._build_encoding.cache_clear()  # the process as it is before anything was counted
     counter = TokenCounter()
@@ -29,7 +29,7 @@ def test_missing_ranks_are_named_and_tried_again(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("text", ["some words of a line\n" * 4_000, "some words " * 8_000, "e5,2;" * 20_000])
-def test_a_long_text_counts_as_the_whole_would(text: str, counter: TokenCounter) -> None:
+def test_a_long_text_counts_as_the_whole_would(text, counter):
     """Pieces add up to within half a percent of the uncut text, with newlines, blanks or neither to cut at."""
     assert counter._encoding is not None
     whole = len(counter._encoding.encode_ordinary(text))
@@ -37,6 +37,6 @@ def test_a_long_text_counts_as_the_whole_would(text: str, counter: TokenCounter)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("a" * 1_000_000, 125_000), (" " * 1_000_000, 7_813)])
-def test_a_megabyte_of_one_character_counts(text: str, expected: int, counter: TokenCounter) -> None:
+def test_a_megabyte_of_one_character_counts(text, expected, counter):
     """tiktoken alone overflows its stack on the blanks, and older versions take minutes for the letters."""
     assert counter.count(text) == expected
