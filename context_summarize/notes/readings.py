@@ -12,7 +12,7 @@ from context_summarize.notes.forms import spelled, values_in, without_line_numbe
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.prose import around, cut, ends_of, sentences_of, terms_of
 from context_summarize.notes.rules import folded, has_sign, sign_pattern
-from context_summarize.transcript.rendered import RenderedRow, may_be_call
+from context_summarize.transcript.rendered import RenderedRow
 
 _MOST = 3_000
 """The newest sentences and calls that are kept."""
@@ -142,7 +142,7 @@ class Readings:
             place += 1
 
     def _read_agent(self, row: RenderedRow, calls: Mapping[int, Carried]) -> None:
-        said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line))
+        said = row.prose
         if row.calls:  # the turn goes on, so what was said before is not its end
             self.ends.pop(self._asked, None)
         elif self._asked:

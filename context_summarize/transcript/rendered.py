@@ -32,6 +32,16 @@ class RenderedRow:
         """The text of the row; for a user row only the user's own text."""
         return self.text if self.own is None else self.own
 
+    @property
+    def prose(self) -> str:
+        """The text without the lines of the row's calls."""
+        lines = self.text.split("\n")
+        places = [at for at, line in enumerate(lines) if may_be_call(line)]
+        first_call = max(0, len(places) - self.calls)
+        for at in reversed(places[first_call:]):
+            del lines[at]
+        return "\n".join(lines)
+
 
 _HEADER = re.compile(r"(?m)^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?\n")
 

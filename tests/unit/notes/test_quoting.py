@@ -124,6 +124,11 @@ def test_signs_make_rules_of_statements_alone():
     assert not any(has_sign(pattern, text) for text in others)
 
 
+def test_prose_that_begins_like_a_call_is_quoted():
+    told = row_of(("user", "Set it."), ("assistant", "Done. Please\ncall me later"))
+    assert told.endswith("→ #2 Done. Please call me later")
+
+
 def test_words_at_the_end_of_a_turn_stand_alone_if_a_summary_shows_what_the_user_said():
     said = (("user", "Set it."), ("assistant", "Denied."), ("user", "Leave it."), ("assistant", "OK."))
     told = row_of(*said, summary="Leave it.")
