@@ -117,7 +117,7 @@ def patterns() -> Iterator[tuple[str, Any, bool]]:
             match node:
                 case ast.Call(ast.Attribute(ast.Name("re"), name), [ast.Constant(str(text)), *_]) if name != "compile":
                     yield f"{info.name}:{node.lineno}", re.compile(text), False
-                case ast.Attribute(ast.Name(of), name):
+                case ast.Attribute(ast.Name(of) | ast.Subscript(ast.Name(of)), name):
                     uses.setdefault(of, set()).add(name)
         for name, value in vars(module).items():
             at_start = bool(uses.get(name)) and uses[name] <= {"match", "fullmatch"}
