@@ -103,7 +103,7 @@ class Announcer:
             found = "; recall finds them" if before.log.recall else ""
             examples = f", such as {', '.join(values.examples)}{found}" if values.lost else ""
             logger.info(
-                "compaction: of %s that are summarised now, the view shows %d and does not show %d%s",
+                "compaction: of %s that it concerns, the request still shows %d, and %d are gone%s",
                 counted(values.kept + values.lost, "exact value"),
                 values.kept,
                 values.lost,

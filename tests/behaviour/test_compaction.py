@@ -64,7 +64,7 @@ async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_
     assert len(post["values_lost_examples"]) == 3
     assert set(post["values_lost_examples"]) < set(gone)
     [line] = [line for line in caplog.messages if "exact values" in line]
-    assert f"the view shows {post['values_kept']} and does not show {len(gone)}, such as K-" in line
+    assert f"the request still shows {post['values_kept']}, and {len(gone)} are gone, such as K-" in line
     assert line.endswith("; recall finds them")
     assert secret not in str(made.host.events) + caplog.text
     await made.manager.close()
