@@ -9,6 +9,9 @@ def main() -> None:
         from context_summarize.cli import main as command
 
         command()
+    except OSError as error:  # click writes the help itself
+        sys.stderr.write(f"Error: {error.strerror or error}\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(130)

@@ -138,10 +138,10 @@ class NotesLog:
         """
         readings = self._read(after.frontier)
         first = self._log.message_range(0, before.frontier)[1] + 1 if before.frontier else 1
-        earlier = _values_of(render(self._log, before).head)
+        earlier = _values_of(before, render(self._log, before).head)
         wanted = {value: None for value in readings.values(1) if value in earlier}
         wanted |= dict.fromkeys(readings.values(first))
-        shown = _values_of(render(self._log, after).entries)
+        shown = _values_of(after, render(self._log, after).entries)
         lost = [value for value in wanted if value not in shown]
         return Kept(len(wanted) - len(lost), len(lost), tuple(lost[:-4:-1]))
 
@@ -198,8 +198,13 @@ class NotesLog:
         return found
 
 
-def _values_of(entries: Iterable[Entry]) -> set[str]:
-    return {*map(spelled, values_in(_text_of(entry.row for entry in entries)))}
+def _values_of(view: View, entries: Iterable[Entry]) -> set[str]:
+    """Returns the values in a view's history rows, summaries and notes, but not the numbers in their frames."""
+    said = [_text_of(entry.row for entry in entries if entry.origin is not None)]
+    said += [item.text for item in view.shown]
+    if view.notes is not None:
+        said.append(view.notes.text)
+    return {*map(spelled, values_in("\n".join(said)))}
 
 
 def _text_of(rows: Iterable[JsonRow]) -> str:

@@ -121,12 +121,12 @@ def _ends(words: Words, readings: Readings, given: Given, room: int, count: Coun
 
 
 def _said(words: Words, readings: Readings, ends: Mapping[int, Line]) -> Iterator[str]:
-    """Yields a line for each quoted message of the user, and one for the end of each turn."""
+    """Yields a line for each message of the user that is quoted or answered, and one for the end of its turn."""
     chosen = groupby(sorted(words.chosen), key=lambda at: readings.said[at].number)
     quoted = {number: _message(readings.said, [*found]) for number, found in chosen}
     for number in sorted({*quoted, *ends}):
-        if number in quoted:
-            yield f"#{number} {quoted[number]}"
+        # A message that another row shows has its number here all the same: the words below answer it, no other one.
+        yield f"#{number} {quoted.get(number, GAP)}"
         if number in ends:  # on a line of its own: the user's words never begin a line, so they cannot imitate it
             yield f"→ #{ends[number].number} {ends[number].text}"
 

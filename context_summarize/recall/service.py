@@ -177,12 +177,13 @@ class PassageIndex:
         """Returns the matching rows up to `until`, best first. Rows after `summarised`, if it is not 0, count less.
 
         Where rows contain several words just as given, one after the other, other rows do not match: an id with a
-        hyphen is several words. Then it also returns the number of rows that contain only some of them, else None.
+        hyphen is several words. Then it also returns how many other rows contain some of them, else None.
         """
         words = [match[0] for match in _WORD.finditer(_comparable(question))]
         terms, given, others = self._terms(words), f'"{" ".join(words)}"', None
         if " " in given and (found := [at for at in self._with(given) if self._rows[at - 1] <= until]):
             others = self._rows_with(" OR ".join(terms)) - self._rows_with(given)
+            others = {row for row in others if row <= until}
             terms = {given: found}
         best: dict[int, int] = {}
         own: dict[int, float] = {}
@@ -199,7 +200,8 @@ class PassageIndex:
                 rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
                 rows[row] *= _SEEN if row > summarised > 0 else 1.0
         order = sorted(rows, key=lambda row: (-rows[row], -row))[:_ROWS]
-        return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)], others
+        found_rows = [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
+        return found_rows, None if others is None else len(others.difference(order))
 
     def _scores(self, terms: Mapping[str, Sequence[int]], until: int) -> list[tuple[float, int]]:
         """Returns (score, passage) of the best passages: BM25, increased with the share of the words they contain."""
@@ -238,10 +240,10 @@ class PassageIndex:
         query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
         return [passage for (passage,) in self._connection.execute(query, (phrase, _POSTINGS + 1))]
 
-    def _rows_with(self, phrases: str) -> int:
-        """Returns the number of rows that match this query of FTS5's language."""
+    def _rows_with(self, phrases: str) -> set[int]:
+        """Returns the rows that match this query of FTS5's language."""
         found = self._connection.execute("SELECT rowid FROM passages WHERE passages MATCH ?", (phrases,))
-        return len({self._rows[passage - 1] for (passage,) in found})
+        return {self._rows[passage - 1] for (passage,) in found}
 
     def _passages(self, row: int) -> range:
         return range(bisect_left(self._rows, row) + 1, bisect_left(self._rows, row + 1) + 1)

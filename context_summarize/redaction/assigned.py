@@ -66,6 +66,11 @@ _KNOWN_NAME = re.compile(r"[^/@]*(?:/|@[\w-]*\.|\.\w{1,5}\Z)|[A-Za-z]+\d{1,2}(?:
 _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
+_OF_ANOTHER = re.compile(
+    r"(?i)\b(?:user|customer|order|account|tenant|commit|ticket|issue|bug|pr|build|model|version|on|per|with|by)\s{1,2}\Z"
+)
+"""Before a value that names another thing than a secret, as in `reset the password for customer C4f9K2x1`."""
+_LIKE_OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:=.*)?")
 _IN_PROSE = re.compile(r"[\w.~+/=-]+")
 """Values that a sentence may give a key or a token: letters and digits take turns in them."""
 QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
@@ -117,10 +122,11 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
     value, after, quoted = text[first:end], text[end : end + 1], text[first - 1 : first] in QUOTES
     strong = len(value) >= 6 and " " not in value and is_secret(value[:LOOKED_AT], after, True, not quoted)
     if joint["near"]:
-        return strong and not _TECHNICAL.match(value) and not _KNOWN_NAME.match(value)
+        is_of_another = _OF_ANOTHER.search(text, max(0, first - 20), first)
+        return strong and not (is_of_another or _TECHNICAL.match(value) or _KNOWN_NAME.match(value))
     if joint["next"]:
         if _OPTION.search(before):
-            return strong and not value.startswith("-")
+            return strong and not _LIKE_OPTION.fullmatch(value)
         is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _TECHNICAL.match(value)
         return is_chosen or (quoted and is_weak(value, quoted))
     if strong:
@@ -188,7 +194,8 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
         return Span(*span, "password") if _is_password(text, joint, span, before, name == "en") else None
     in_prose, is_option = _is_said(joint), _OPTION.search(before)
     is_like = _IN_PROSE.fullmatch(value) and turns(value) > 2
-    if (in_prose and not is_like) or (joint["next"] and not is_option):
+    is_of_another = joint["near"] is not None and _OF_ANOTHER.search(text, max(0, span[0] - 20), span[0])
+    if (in_prose and not is_like) or is_of_another or (joint["next"] and not is_option):
         return None
     least = 8 if is_like and (in_prose or is_option) else 12 if word[0].lower().startswith("secret") else 16
     bare = text[span[0] - 1 : span[0]] not in QUOTES

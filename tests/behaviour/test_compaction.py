@@ -50,6 +50,21 @@ async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
     assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 175, 1)
 
 
+async def test_numbers_in_frames_are_no_values_of_the_user():
+    """A summary's frame says "messages 1 to 12", and the user has ordered 12 pears."""
+    made = session(3_000, notes_share=0, provider=lambda: ScriptedProvider(then="Go on."))
+    said = ", ".join(f"{number} pears" for number in range(10, 100))
+    await made.take([user("Hello."), assistant("Hello."), user(said), assistant("Ok.")])
+    for _ in range(70):
+        for row in (user("Please go on. " * 12), assistant("That is done. " * 12)):
+            await made.manager.add_message(row)
+        await made.view()
+    first, _, *later = made.host.of(POST_COMPACT)
+    assert first["values_lost"] > 0
+    assert {post["values_kept"] + post["values_lost"] for post in later} == {0}
+    await made.manager.close()
+
+
 async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(caplog):
     """After redaction, in the event and in the log."""
     caplog.set_level(logging.INFO)

@@ -79,14 +79,12 @@ def _faults_in_words(lines: Sequence[str], rows: Sequence[RenderedRow]) -> Itera
         said = re.fullmatch(r"#(\d+) (.+)", line)
         if told:
             end = int(told[1])
-            asked = max((row.number for row in rows[: end - 1] if row.own), default=0)
-            following = next((row.number for row in rows[end:] if row.own), len(rows) + 1)
+            following = next((row.number for row in rows[user:] if row.own), len(rows) + 1)
             row = rows[end - 1]
-            if not (user <= asked and row.role == "assistant" and holds(row.text, told[2])):
+            if not (user < end < following and row.role == "assistant" and holds(row.text, told[2])):
                 yield line
             elif any(row.role == "assistant" for row in rows[end : following - 1]):
                 yield f"not the end of its turn: {line}"
-            user = end
         elif said:
             user = int(said[1])
             if rows[user - 1].role != "user" or not holds(own_text(rows[user - 1].said), said[2]):

@@ -129,10 +129,10 @@ def test_prose_that_begins_like_a_call_is_quoted():
     assert told.endswith("→ #2 Done. Please call me later")
 
 
-def test_words_at_the_end_of_a_turn_stand_alone_if_a_summary_shows_what_the_user_said():
+def test_words_at_the_end_of_a_turn_are_below_the_number_of_the_message_that_they_answer():
     said = (("user", "Set it."), ("assistant", "Denied."), ("user", "Leave it."), ("assistant", "OK."))
     told = row_of(*said, summary="Leave it.")
-    assert told.endswith("\n#1 Set it.\n→ #2 Denied.\n→ #4 OK.")
+    assert told.endswith("\n#1 Set it.\n→ #2 Denied.\n#3 […]\n→ #4 OK.")
 
 
 def test_where_room_is_short_rules_stand_first_and_the_rest_is_counted():

@@ -184,6 +184,11 @@ class TestByWords:
         assert found.text.startswith("[1 of 61 messages contain these words one after the other, or are next to one")
         assert found.text.endswith("\n[60 more contain only some of these words; to see them, ask for fewer words]")
 
+    async def test_a_neighbour_that_is_shown_is_not_among_those_that_contain_only_some_words(self):
+        found = await ask([user("The old note: port 80."), assistant("The port is noted.")], words="old note")
+        assert found.messages == (1, 2)
+        assert "only some" not in found.text
+
 
 class TestTheIndex:
     async def test_answers_of_the_tool_itself_are_not_found_again(self):
