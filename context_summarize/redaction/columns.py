@@ -16,7 +16,7 @@ _HEADING = re.compile(_END.pattern + r"[\"'`*_]{0,3}[^\S\n]{0,40}(?:(?P<sign>[|,
 _SIGN = re.compile(r"[|,;\t](?=[^|,;\t\n]{0,40}\Z)")
 _CELL = {sign: re.compile(rf'[^\S\n\t]*+(?:"[^"\n]*+"[^{sign}\n]*+|[^{sign}\n]*+)[{sign}\n]?') for sign in "|,;\t"}
 _INNER = re.compile(r'(?:[^"\n]|"(?!\s{0,4}[,}\]]))*+')
-_NO_HEADING = re.compile(r"[\W\d]*|.*[:=(){}].*|.{60,}")
+_NO_HEADING = re.compile(r"[\W\d]*|[^:=(){}\n]*[:=(){}].*|.{60,}")
 _INDENTED = re.compile(r"[ \t]++(?!\d)")
 _RULE = re.compile(r"[|+: \t-]{3,}\r?")
 _EDGES = " \t\r\n\"'`*_}]|,;"
