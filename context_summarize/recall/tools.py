@@ -105,7 +105,9 @@ class ContextTool:
         wanted = [_numbers(messages or "")] if messages or action == "pin" else []
         numbers = await self._call(action, *wanted)
         named = f"message{'s' if len(numbers) > 1 else ''}: {', '.join(map(str, numbers))}"
-        return f"Pinned {named}. They stay word for word." if numbers else "No message is pinned."
+        if not numbers:
+            return "No message is pinned."
+        return f"Pinned {named}. They stay word for word; a summarised one is shown again from the next compaction on."
 
     async def _use(self) -> str:
         totals = await self._call("statistics")
