@@ -163,7 +163,8 @@ async def test_a_user_steers_a_session_through_the_model():
     assert (await asked(action="undo")).startswith("The last compaction is taken back: ")
     assert await context.get_messages_for_request(provider=provider) == before
     pinned = await asked(action="pin", messages="1")
-    assert pinned.startswith("Pinned message: 1. ") and pinned.endswith("from the next compaction on.")
+    assert pinned.startswith("Pinned message: 1. ")
+    assert pinned.endswith("from the next compaction on.")
     assert "there is no message 400 to pin" in await asked(action="pin", messages="400")
     assert await asked(action="unpin") == "No message is pinned."
     await cleanup()
