@@ -17,7 +17,7 @@ from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.fallback import AGENT, USER
-from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.forms import spelled, spelled_values, values_in
 from context_summarize.notes.prose import sentences_of
 from context_summarize.notes.readings import Readings
 from context_summarize.notes.row import write
@@ -128,7 +128,7 @@ class NotesLog:
         return Given(
             whole={number for number in numbers if number is not None},
             sentences={sentence for line in lines for sentence in sentences_of(line)},
-            values={*map(spelled, values_in(text))},
+            values=spelled_values(text),
         )
 
     def kept(self, before: View, after: View) -> Kept:
@@ -204,7 +204,7 @@ def _values_of(view: View, entries: Iterable[Entry]) -> set[str]:
     said += [item.text for item in view.shown]
     if view.notes is not None:
         said.append(view.notes.text)
-    return {*map(spelled, values_in("\n".join(said)))}
+    return spelled_values("\n".join(said))
 
 
 def _text_of(rows: Iterable[JsonRow]) -> str:

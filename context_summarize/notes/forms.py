@@ -53,6 +53,11 @@ def spelled(name: str) -> str:
     return (site[1] if site else name).removeprefix("./")
 
 
+def spelled_values(text: str) -> set[str]:
+    """Returns the values of a text, each in its one spelling."""
+    return {*map(spelled, values_in(text))}
+
+
 def _values(text: str) -> dict[str, int]:
     plain = text
     if "\\" in text or "[redacted:" in text:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from context_summarize.notes.calls import Carried
-from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.forms import spelled, spelled_values
 from context_summarize.notes.prose import GAP, cut, marked
 from context_summarize.notes.readings import Line, Readings, Sentence
 from context_summarize.notes.words import Given, Words
@@ -37,7 +37,7 @@ _LEFT_OUT = 12
 def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     """Returns the lines of the row, of at most `room` tokens; "" if there is nothing to quote."""
     calls = _calls(readings.calls, given.operations, int(room * _CALLS), count)
-    shown = {*given.values, *_values(calls)}
+    shown = {*given.values, *spelled_values(calls)}
     newest_first = (name for call in reversed(readings.calls) for name in reversed(call.names))
     new = dict.fromkeys(name for name in newest_first if name not in shown)
     names = _listed(_NAMED, new, int(room * _NAMES), count)
@@ -51,12 +51,8 @@ def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     room -= count("\n".join([_USED, *lines])) + 1
     said = _words(words, readings, given, room, count)
     used = dict(reversed(readings.named_again.items()))
-    lines += _fitting(_lines(used, shown | _values(said)), room - count(said) - 1, count)
+    lines += _fitting(_lines(used, shown | spelled_values(said)), room - count(said) - 1, count)
     return "\n".join(part for part in (said, calls, names, *([_USED, *lines] if lines else [])) if part)
-
-
-def _values(text: str) -> set[str]:
-    return {*map(spelled, values_in(text))}
 
 
 def _fitting(items: Iterable[str], room: int, count: Count) -> list[str]:
@@ -81,7 +77,7 @@ def _lines(found: Mapping[str, Line], shown: set[str]) -> Iterator[str]:
     for value, line in found.items():
         if spelled(value) not in shown:
             yield f"#{line.number} {line.who}: {marked(line.text)}"
-            shown |= _values(line.text)
+            shown |= spelled_values(line.text)
 
 
 def _words(words: Words, readings: Readings, given: Given, room: int, count: Count) -> str:

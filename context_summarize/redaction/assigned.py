@@ -122,8 +122,7 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
     value, after, quoted = text[first:end], text[end : end + 1], text[first - 1 : first] in QUOTES
     strong = len(value) >= 6 and " " not in value and is_secret(value[:LOOKED_AT], after, True, not quoted)
     if joint["near"]:
-        is_of_another = _OF_ANOTHER.search(text, max(0, first - 20), first)
-        return strong and not (is_of_another or _TECHNICAL.match(value) or _KNOWN_NAME.match(value))
+        return strong and not _TECHNICAL.match(value) and not _KNOWN_NAME.match(value)
     if joint["next"]:
         if _OPTION.search(before):
             return strong and not _LIKE_OPTION.fullmatch(value)
@@ -188,14 +187,15 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
     before = text[max(0, word.start() - 80) : word.start()]
     if not _is_named(word, joint, value, before, after):
         return None
+    if joint["near"] and _OF_ANOTHER.search(text, max(0, span[0] - 20), span[0]):
+        return None
     if not name.endswith("_other"):
         if word[0][:3].lower() == "pin" and not value.isdigit():
             return None
         return Span(*span, "password") if _is_password(text, joint, span, before, name == "en") else None
     in_prose, is_option = _is_said(joint), _OPTION.search(before)
     is_like = _IN_PROSE.fullmatch(value) and turns(value) > 2
-    is_of_another = joint["near"] is not None and _OF_ANOTHER.search(text, max(0, span[0] - 20), span[0])
-    if (in_prose and not is_like) or is_of_another or (joint["next"] and not is_option):
+    if (in_prose and not is_like) or (joint["next"] and not is_option):
         return None
     least = 8 if is_like and (in_prose or is_option) else 12 if word[0].lower().startswith("secret") else 16
     bare = text[span[0] - 1 : span[0]] not in QUOTES

@@ -14,7 +14,7 @@ from context_summarize.errors import CommandError
 from context_summarize.messages.reading import analyse, is_of_user
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import own_texts
-from context_summarize.notes.forms import spelled, values_in
+from context_summarize.notes.forms import spelled_values
 from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
@@ -166,7 +166,7 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
     readings = Readings.fresh({}, ())
     readings.read(messages[first - 1 : last])
     values = readings.values(first)
-    here, there = ({*map(spelled, values_in(one))} for one in (text, others))
+    here, there = map(spelled_values, (text, others))
     lists: dict[str, list[str]] = {"Lost": [], "In another row of the request": [], "Kept": []}
     for value in values:
         if value in here:
