@@ -85,9 +85,9 @@ class Incoming:
             before = self._rows_before(added)
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
-            if self.file is not None:
-                rows = await self.file.accepted(ours, rows)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
+            if self.file is not None and equal_prefix(ours, rows) < before:
+                rows = await self.file.accepted(ours, rows)
             same = equal_prefix(ours, rows)
             has_changed = same < before
             is_long_import = before == 0 and len(rows) > _MANY

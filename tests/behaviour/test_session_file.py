@@ -190,6 +190,13 @@ class TestTheHostsCopy:
         assert path.read_bytes() == before
         assert archives(path) == []
 
+    async def test_a_row_of_the_moment_after_our_rows_is_added(self, path):
+        more = [*await filled(path, OURS), {**user("now"), "ephemeral": True}]
+        async with session(path) as made:
+            await made.set_messages(more)
+            assert untimed(await made.get_messages()) == more
+        assert await kept(path) == OURS
+
     @pytest.mark.parametrize("is_loaded", [True, False])
     @pytest.mark.parametrize("is_cleared", [True, False])
     async def test_anything_else_is_a_repair(self, path, is_loaded, is_cleared):
