@@ -89,7 +89,7 @@ class Current:
         recall = self.host.mounts.offers_recall()
         log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
-        return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
+        return Conversation(log, NotesLog(log, readings, prompts.rules_heading, prompts.frame.fill))
 
     def begin(self, chat: Conversation) -> None:
         """Replaces the conversation; summaries that are being made for the old one are not used."""
