@@ -12,7 +12,7 @@ from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.render import render
-from context_summarize.core.view import NotedPlace, View
+from context_summarize.core.view import View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
@@ -22,7 +22,7 @@ from context_summarize.notes.prose import sentences_of
 from context_summarize.notes.readings import Readings
 from context_summarize.notes.row import write
 from context_summarize.notes.rules import is_foreign, quoted_lines, verified
-from context_summarize.notes.words import Given
+from context_summarize.notes.words import Given, Place
 from context_summarize.redaction import traceback_of
 from context_summarize.transcript.escaping import Frame
 from context_summarize.transcript.rendered import RenderedRow, counted
@@ -57,7 +57,7 @@ class _Rule:
     at: int
     """Number of the line, from 0."""
     text: str
-    sentences: Sequence[tuple[NotedPlace, str]]
+    sentences: Sequence[tuple[Place, str]]
     """The sentences of the user that it quotes."""
     is_foreign: bool
     """True if the user's messages that the summary represents say nothing like it."""
