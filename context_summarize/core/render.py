@@ -77,19 +77,16 @@ def _head(log: Log, view: View) -> Iterator[Entry]:
     beside = verbatim_groups(log, view)
     if view.compactions and not log.opens_with_user():
         yield _own(log, opening_row())
-    if view.is_bare:
-        for group in beside:
-            yield from shown(log, group, view)
-        yield _own(log, no_summary(log, view.frontier))
-        return
-    for item in view.shown:
+    for item in () if view.is_bare else view.shown:
         end = log.rendered_group(item.node.end_group - 1).end
         while beside and beside[0].start < end:
             yield from shown(log, beside.pop(0), view)
         yield Entry(None, item.row, item.tokens)
     for group in beside:
         yield from shown(log, group, view)
-    if view.notes is not None:
+    if view.is_bare:
+        yield _own(log, no_summary(log, view.frontier))
+    elif view.notes is not None:
         yield Entry(None, view.notes.row, view.notes.tokens)
 
 
