@@ -46,7 +46,7 @@ class Compactions:
         chat, services = seen.chat, self._current.services
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
-        target = await self._current.host.mounts.summariser()
+        target = await self._current.host.summariser()
         began, left = services.clock(), max(0.0, services.config.wait_seconds - attempts.waited)
         seconds = 0.0 if falls_back else None if plan.reason == "manual" else left
         try:
@@ -101,7 +101,7 @@ class Compactions:
         known = [(node, text) for node in below if (text := self._summaries.text_of(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
         earlier = {node.place: (node, text) for node, text in known if not text.fallback}
-        operations = self._current.host.mounts.operations()
+        operations = self._current.host.operations()
         given = (view, before, [*earlier.values()], plan.notes_room, operations)
         try:
             return await in_thread(log.characters_from(0), chat.notes.write, *given)

@@ -90,7 +90,9 @@ class Facts:
 
     @property
     def reason(self) -> Reason | None:
-        """The reason why a compaction is due; None if none is due."""
+        """The reason why a compaction is due; None if none is due, or if the request has had it."""
+        if self.is_answered:
+            return None
         if self.is_manual:
             return "manual"
         if self.used > self.budget:
@@ -98,11 +100,6 @@ class Facts:
         if self.used >= self.compact_from:
             return "threshold"
         return "cold_cache" if self.is_cold else None
-
-    @property
-    def goes_on(self) -> bool:
-        """True if nothing needs to be planned."""
-        return self.reason is None or self.is_answered
 
 
 def decide(facts: Facts, limits: Limits, plan_for: PlanFor) -> Decision:
@@ -121,7 +118,7 @@ def decide(facts: Facts, limits: Limits, plan_for: PlanFor) -> Decision:
     missing text is known, as a summary, or as a fallback for one that failed. After "fall back" each text is known.
     """
     reason = facts.reason
-    if reason is None or facts.goes_on:
+    if reason is None:
         return "go on", None
     is_early = reason == "cold_cache"
     plan = plan_for(CompactionRequest(reason, facts.focus, known_only=is_early))

@@ -52,7 +52,7 @@ class Incoming:
             ValueError: the row cannot be kept; nothing has changed.
         """
         raw = normalise(message)
-        file, counter = self.file, self._current.host.counter
+        file = self.file
         set_times([raw], time_text(self._now()))
         self._added += 1
         # The row is appended before the first await, so that rows keep the order of the calls.
@@ -63,8 +63,7 @@ class Incoming:
         index, closed = len(log), log.add(analyse(raw))
         if file is not None:
             await file.append([raw])
-        if not counter.loaded:
-            await counter.load()
+        await self._current.host.counter.load()
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
