@@ -10,7 +10,7 @@ from typing import Literal
 
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import GROWTH, Limits
-from context_summarize.core.plan import CompactionRequest, Plan, Reason
+from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.plan import plan as plan_of
 from context_summarize.core.render import Rendering
 from context_summarize.session.conversation import Conversation
@@ -22,7 +22,8 @@ _COLD_SHARE = 0.25
 """A compaction when the provider's cache is empty must free this share of the view."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
-PlanFor = Callable[[CompactionRequest], Plan]
+PlanFor = Callable[..., Plan]
+"""See `plan`: it takes reason, focus and known_only."""
 Decision = tuple[Step, Plan | None]
 """The next step, and its plan; None where nothing was planned."""
 
@@ -121,7 +122,7 @@ def decide(facts: Facts, limits: Limits, plan_for: PlanFor) -> Decision:
     if reason is None:
         return "go on", None
     is_early = reason == "cold_cache"
-    plan = plan_for(CompactionRequest(reason, facts.focus, known_only=is_early))
+    plan = plan_for(reason, facts.focus, known_only=is_early)
     may_go_on = is_early or facts.used < facts.defer_below
     if plan.missing and facts.is_ahead and not is_early:
         plan = _of_what_is_ready(plan, limits, plan_for, may_go_on=may_go_on)
@@ -145,7 +146,7 @@ def decide_for(facts: Facts, given: PlanInput) -> Decision:
 
 def _of_what_is_ready(plan: Plan, limits: Limits, plan_for: PlanFor, *, may_go_on: bool) -> Plan:
     """Returns a plan with only the ready texts, if it frees enough; else the given plan, which lacks texts."""
-    ready = plan_for(CompactionRequest(plan.reason, known_only=True))
+    ready = plan_for(plan.reason, known_only=True)
     enough = _MOST_OF_IT * plan.freed if may_go_on else 0
     if ready.missing or ready.freed < enough or not _frees_enough(ready, limits):
         return plan
