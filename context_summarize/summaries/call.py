@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 120.0
 """Seconds before another attempt. If the provider asks for a longer wait, this summary gets no further attempt."""
+_CALL_SECONDS = 120.0
+"""Seconds that one call may take; twice `wait_seconds`, if that is more."""
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
 _SMALLEST_SHARE = 1 / 8
@@ -107,11 +109,6 @@ class Summarizer:
         for (name, _), endpoint in self._endpoints.items():
             if name == provider:
                 endpoint.breaker.end_pause()
-
-    def forget_failures(self) -> None:
-        """Closes all breakers. Lost calls still count, and refused hints are still left out."""
-        for endpoint in self._endpoints.values():
-            endpoint.breaker.reset()
 
     async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
         """Returns one summary from the provider; reports it in events, totals and the log.
@@ -287,7 +284,7 @@ class Summarizer:
 
         run.attempts += 1
         self._services.totals.calls += 1
-        answer = await within(complete, self._config.call_seconds)
+        answer = await within(complete, max(_CALL_SECONDS, 2 * self._config.wait_seconds))
         run.answers.append(answer)
         self._services.totals.answered(answer)
         count, is_last = self._services.count, run.had_bad_answer
