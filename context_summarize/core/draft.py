@@ -10,7 +10,7 @@ from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, next_run
+from context_summarize.core.nodes import Node, merge_node, next_run
 from context_summarize.core.render import render, results, short, shown, verbatim_groups
 from context_summarize.core.segments import Segments
 from context_summarize.core.view import View
@@ -149,9 +149,10 @@ class Draft:
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
         if segments is None or self._size_of(nodes) <= room:
             return nodes
+        cutting = segments.cutting
         while self._size_of(nodes) > _FREE * room:
             run = next_run(nodes, limits.fan_in)
-            if not run or not self._may_show(made := segments.merge(run)):
+            if not run or not self._may_show(made := merge_node(run, cutting.merge_hash, cutting.summary_tokens)):
                 break
             before = [node for node in nodes if node.end_group <= made.first_group]
             nodes = (*before, made, *(node for node in nodes if node.first_group >= made.end_group))

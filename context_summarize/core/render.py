@@ -133,13 +133,14 @@ def _is_hidden(log: Log, index: int, view: View) -> bool:
 def short(log: Log, entry: Entry, view: View) -> Entry:
     """Returns an entry as the view shows it, shortened or whole."""
     keep = None if entry.origin is None else view.shortened.get(entry.origin)
-    if entry.origin is None or keep is None or entry.tokens <= keep:
-        return entry
-    return _cut(log, entry, entry.origin, keep)
+    return entry if keep is None or entry.tokens <= keep else _cut(log, entry, keep)
 
 
-def _cut(log: Log, entry: Entry, row: int, keep: int) -> Entry:
+def _cut(log: Log, entry: Entry, keep: int) -> Entry:
     """Returns the entry of a history row, cut to about `keep` tokens. The log keeps it, so it is cut only once."""
+    row = entry.origin
+    if row is None:
+        return entry
     found = log.shortened.get((row, keep))
     if found is None:
         hint = row_hint(log.number_of(row)) if log.recall else ""
@@ -162,9 +163,9 @@ def to_shorten(log: Log, view: View, limits: Limits) -> list[Entry]:
 
 def shorten_ahead(log: Log, entries: Iterable[Entry], limits: Limits) -> None:
     """Shortens these results before a plan needs them; a thread may do it."""
+    keep = short_length(limits.shorten_above or 0)  # where it is None, there are no entries
     for entry in entries:
-        if entry.origin is not None and limits.shorten_above is not None:
-            _cut(log, entry, entry.origin, short_length(limits.shorten_above))
+        _cut(log, entry, keep)
 
 
 def results(log: Log, first: int, end: int) -> Iterator[Entry]:

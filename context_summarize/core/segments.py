@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, merge_node, segment_key
+from context_summarize.core.nodes import Node, segment_key
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
@@ -142,10 +142,6 @@ class Segments:
             return None
         key = segment_key(rendered, self.cutting.segment_hash, tokens, focus)
         return Node(key, 0, first_group, end_group, tokens, segment_tokens, (), focus)
-
-    def merge(self, children: Sequence[Node]) -> Node:
-        """Returns the node that represents these neighbours."""
-        return merge_node(children, self.cutting.merge_hash, self.cutting.summary_tokens)
 
 
 def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
