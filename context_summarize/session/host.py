@@ -60,17 +60,14 @@ class Host:
         """Returns True while the host has cancelled what is running."""
         return bool(getattr(getattr(self._coordinator, "cancellation", None), "is_cancelled", False))
 
-    def mounted(self) -> dict[str, Any]:
-        """Returns the providers by name; none before the session is ready, or without a coordinator."""
-        if self._coordinator is None:
-            return {}
-        found = self._coordinator.get("providers")
+    def _mounted(self, kind: str = "providers") -> dict[str, Any]:
+        """Returns modules of this kind by name; none before the session is ready, or without a coordinator."""
+        found = None if self._coordinator is None else self._coordinator.get(kind)
         return dict(found) if isinstance(found, Mapping) else {}
 
     def offers_recall(self) -> bool:
         """Returns True if the model has the tool `recall`, by the setting or by the tool's own module."""
-        tools = None if self._coordinator is None else self._coordinator.get("tools")
-        return self._config.recall_tool or (isinstance(tools, Mapping) and RECALL in tools)
+        return self._config.recall_tool or RECALL in self._mounted("tools")
 
     def seen(self, provider: Any | None) -> Any | None:
         """Returns the provider of this request: the one passed, else the last seen, else the first mounted."""
@@ -78,11 +75,11 @@ class Host:
             self._provider = provider
         if self._provider is not None:
             return self._provider
-        return next(iter(self.mounted().values()), None)
+        return next(iter(self._mounted().values()), None)
 
     def is_another(self, name: str) -> bool:
         """Returns True for the name of a mounted provider that is not the one seen last."""
-        last, found = self.seen(None), find_provider(name, self.mounted())
+        last, found = self.seen(None), find_provider(name, self._mounted())
         return getattr(last, "name", None) != name and found is not None and found is not last
 
     async def limits(self, wanted: RequestOptions) -> RequestLimits:
@@ -114,7 +111,7 @@ class Host:
         It is `summary_provider` if that is mounted, or the provider that the role resolves to. Else it is the provider
         of the request. This one is not asked for the model of a `summary_provider` that is not mounted.
         """
-        provider, model, mounted, basis = self.seen(None), self._config.summary_model, self.mounted(), "request"
+        provider, model, mounted, basis = self.seen(None), self._config.summary_model, self._mounted(), "request"
         if self._config.summary_provider is not None:
             named = self._named(mounted)
             if named is None and mounted:
@@ -176,7 +173,7 @@ class Host:
         """Logs an error, once, if no mounted module fits the settings for the summariser."""
         if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
             self._report_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
-        name, model, mounted = self._config.summary_provider, self._config.summary_model, self.mounted()
+        name, model, mounted = self._config.summary_provider, self._config.summary_model, self._mounted()
         if name is None or self._warned or self._named(mounted) is not None:
             return
         self._warned = True
