@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -182,8 +181,7 @@ class NotesLog:
         if not lines:
             return []
         first, last = self._log.message_range(node.first_group, node.end_group)
-        start = bisect_left(readings.said, first, key=lambda one: one.number)
-        said = readings.said[start : bisect_right(readings.said, last, key=lambda one: one.number)]
+        said = [one for one in readings.said if first <= one.number <= last]
         letters = [sentence.letters for sentence in said]
         is_whole = first > readings.gone_until
         found: list[_Rule] = []

@@ -21,8 +21,6 @@ from context_summarize.session.current import Current
 
 _AT_ONCE = 50
 """Rows that are checked before other tasks get a turn. No thread checks them, because the host may change its rows."""
-_MANY = 1_000
-"""An import of more rows into an empty history runs in a thread."""
 
 
 class Incoming:
@@ -89,10 +87,10 @@ class Incoming:
                 rows = await self.file.accepted(ours, rows)
             same = equal_prefix(ours, rows)
             has_changed = same < before
-            is_long_import = before == 0 and len(rows) > _MANY
+            is_import = before == 0
             # Rows that came since the call are put after the host's new ones.
             is_overtaken = len(rows) > before and len(log) > before
-            if has_changed or is_overtaken or is_long_import:
+            if has_changed or is_overtaken or is_import:
                 await self._replace(log, rows, same, before)
             elif self._current.chat.log is log:
                 self._take(rows[same:])

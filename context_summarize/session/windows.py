@@ -158,10 +158,7 @@ class Windows:
             with known.asking(name):
                 return method()
 
-        if inspect.iscoroutinefunction(method):
-            answer = method()
-        else:  # it may block
-            answer = await in_own_thread(call)
+        answer = await in_own_thread(call)  # it may block
         if inspect.isawaitable(answer):
             with known.asking(name):
                 answer = await answer
