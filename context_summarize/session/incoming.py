@@ -127,6 +127,7 @@ class Incoming:
             later = [row.raw for row in log.rows[self._rows_before(added) :]]
             self._current.begin(self._current.fresh())
             self._current.summaries.forget_refusals()
+            self._current.summarizer.forget_failures()
             self._take(later)
             if self.file is not None:
                 await self.file.replace(later)  # first: the host may cancel while the record is written

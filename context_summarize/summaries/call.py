@@ -110,6 +110,11 @@ class Summarizer:
             if name == provider:
                 endpoint.breaker.end_pause()
 
+    def forget_failures(self) -> None:
+        """Closes all breakers. Lost calls still count, and refused hints are still left out."""
+        for endpoint in self._endpoints.values():
+            endpoint.breaker.reset()
+
     async def make(self, job: Job, target: Target, may_ask: Callable[[], bool] = lambda: False) -> Summary:
         """Returns one summary from the provider; reports it in events, totals and the log.
 
