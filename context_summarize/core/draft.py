@@ -162,9 +162,8 @@ class Draft:
         return not self._known_only or self._given.size_of(node) is not None
 
     def _move_frontier(self, nodes: tuple[Node, ...], frontier: int) -> None:
-        log, row = self._given.log, self.view.frontier_row
-        if frontier > self.view.frontier:
-            row = max(row, log.row_after(frontier, len(log) - self._given.limits.keep_recent))
+        log = self._given.log
+        row = max(self.view.frontier_row, log.row_after(frontier, len(log) - self._given.limits.keep_recent))
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 

@@ -113,7 +113,7 @@ class Host:
         """
         provider, model, mounted, basis = self.seen(None), self._config.summary_model, self._mounted(), "request"
         if self._config.summary_provider is not None:
-            named = self._named(mounted)
+            named = find_provider(self._config.summary_provider, mounted)
             if named is None and mounted:
                 self.check_summariser()
             if named is None:
@@ -163,18 +163,12 @@ class Host:
         look_up = getattr(self._coordinator, "get_capability", None)
         return look_up(name) if callable(look_up) else None
 
-    def _named(self, mounted: Mapping[str, Any]) -> Any | None:
-        """Returns the provider that `summary_provider` names, if there is one."""
-        if not mounted and self._provider is not None:
-            mounted = {_name_of(self._provider, {}): self._provider}
-        return find_provider(self._config.summary_provider or "", mounted)
-
     def check_summariser(self) -> None:
         """Logs an error, once, if no mounted module fits the settings for the summariser."""
         if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
             self._report_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
         name, model, mounted = self._config.summary_provider, self._config.summary_model, self._mounted()
-        if name is None or self._warned or self._named(mounted) is not None:
+        if name is None or self._warned or find_provider(name, mounted) is not None:
             return
         self._warned = True
         logger.error(

@@ -36,7 +36,7 @@ class Incoming:
         self._replacing = asyncio.Lock()
         """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
-        """Counts the rows that were added one by one. So `set` and `clear` know which rows came after their call."""
+        """Counts the rows that were added one by one. So `set` and `clear` know how many came after their call."""
 
     async def ready(self) -> None:
         """Waits until the history's file has been read, if there is one."""
@@ -79,7 +79,7 @@ class Incoming:
         await self.ready()
         async with self._replacing:
             log = self._current.chat.log
-            before = self._rows_before(added)
+            before = len(log) - (self._added - added)
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
@@ -114,17 +114,13 @@ class Incoming:
         if self.file is not None:
             await self.file.replace([*rows, *added])
 
-    def _rows_before(self, added: int) -> int:
-        """Returns how many rows the history had when the counter `_added` was at `added`."""
-        return len(self._current.chat.log) - (self._added - added)
-
     async def clear(self) -> None:
         """Forgets every row that was added before this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
             log = self._current.chat.log
-            later = [row.raw for row in log.rows[self._rows_before(added) :]]
+            later = [row.raw for row in log.rows[len(log) - (self._added - added) :]]
             self._current.begin(self._current.fresh())
             self._current.summaries.forget_refusals()
             self._current.summarizer.forget_failures()
