@@ -1,4 +1,4 @@
-"""windows.py: the window of a provider."""
+"""The window of a provider, and the tokens that it leaves for a request."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from context_summarize.config import Config
-from context_summarize.session.windows import Window, Windows
+from context_summarize.session.windows import Window, Windows, request_budget
 from tests.support.virtual import run_virtually
 
 
@@ -65,6 +67,29 @@ def test_the_budget_is_what_output_and_margin_leave():
     assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
     assert Window(2_000, 500).budget(1_000) == 750
     assert Window(1, 1).budget(1_000) == 1
+
+
+TOKENS = st.integers(1, 20_000) | st.integers(1, 2_000_000)
+ROOMS = st.fixed_dictionaries(
+    {"context_window": TOKENS, "max_output_tokens": TOKENS, "safety_margin": st.integers(0, 5_000)},
+    optional={"token_budget": TOKENS, "max_tokens": st.integers(5_000, 2_000_000)},
+)
+"""Upper bounds hold any of these margins."""
+
+
+@given(ROOMS, st.sampled_from(["context_window", "token_budget", "max_tokens"]), TOKENS)
+@example({"context_window": 6_500, "max_output_tokens": 6_500, "safety_margin": 5_000}, "context_window", 200)
+async def test_more_room_never_gives_a_smaller_budget(rooms, name, more):
+    """Whatever the window, the output, the given budget and the upper bound are."""
+
+    async def budget(**rooms: int) -> int:
+        config = Config(safety_margin=rooms["safety_margin"], max_tokens=rooms.get("max_tokens"))
+        return await request_budget(config, rooms.get("token_budget"), info(rooms))
+
+    small = await budget(**rooms)
+    assert 1 <= small <= max(rooms["context_window"], rooms.get("token_budget", 0))
+    if name in rooms:
+        assert small <= await budget(**{**rooms, name: rooms[name] + more})
 
 
 class Hanging:
