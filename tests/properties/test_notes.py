@@ -143,39 +143,33 @@ FILLER = ("assistant", "Noted, as ever.", "")
 
 @given(TURNS, TURNS)
 @slow_ok
-def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
-    async def run() -> None:
-        unbroken = await session().add(played(turns))
-        await unbroken.view()
-        await unbroken.compacted()
-        again = await session(store=unbroken.store).take(await unbroken.rows())
-        await again.view()
-        found = []
-        for made in (unbroken, again):
-            await made.add(played(more))
-            found.append(lines_of(await made.compacted()))
-        assert found[0] == found[1]
-
-    asyncio.run(run())
+async def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
+    unbroken = await session().add(played(turns))
+    await unbroken.view()
+    await unbroken.compacted()
+    again = await session(store=unbroken.store).take(await unbroken.rows())
+    await again.view()
+    found = []
+    for made in (unbroken, again):
+        await made.add(played(more))
+        found.append(lines_of(await made.compacted()))
+    assert found[0] == found[1]
 
 
 @given(TURNS, TURNS)
 @example([], [])
 @slow_ok
-def test_undo_brings_the_row_before_back(turns, more):
-    async def run() -> None:
-        made = await session().add(played(turns))
-        await made.view()
-        before = await made.compacted()
-        await made.add(played(more))
-        await made.view()
-        compactions = made.host.compactions
-        await made.compacted()
-        if made.host.compactions == compactions + 1:
-            await made.manager.undo()
-        assert notes(await made.view()) == notes(before) or compactions > 1
-
-    asyncio.run(run())
+async def test_undo_brings_the_row_before_back(turns, more):
+    made = await session().add(played(turns))
+    await made.view()
+    before = await made.compacted()
+    await made.add(played(more))
+    await made.view()
+    compactions = made.host.compactions
+    await made.compacted()
+    if made.host.compactions == compactions + 1:
+        await made.manager.undo()
+    assert notes(await made.view()) == notes(before) or compactions > 1
 
 
 THINGS = ("emojis", "tables", "footnotes", "acronyms", "adverbs", "headings")
@@ -194,22 +188,19 @@ def quoting(request: Any) -> str:
     orders=said, gaps=st.lists(st.integers(1, 30), min_size=6, max_size=6), resumes=st.lists(st.booleans(), min_size=6)
 )
 @few
-def test_what_was_said_once_stands_in_every_later_view(orders, gaps, resumes):
-    async def run() -> None:
-        made = Managed(8_000, provider=lambda: ScriptedProvider(then=quoting), summary_share=0.15)
-        await made.add([user("Hello, let us begin.")])
-        standing: list[str] = []
-        for at, (thing, forbids) in enumerate(orders):
-            sentence = f"Never use {thing}." if forbids else f"Reports with {thing} are best kept short."
-            standing.append(sentence)
-            await made.add([assistant("Yes?"), user(f"{sentence} You can use them again.")])
-            for turn in range(gaps[at]):
-                read = assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30)
-                await made.add([read, user(f"Please look at part {at}-{turn}.")])
-            if resumes[at]:
-                made = await made.again()
-            text = "\n".join(str(row["content"]) for row in await made.view())
-            assert [one for one in standing if one not in text] == []
-        await made.manager.close()
-
-    asyncio.run(run())
+async def test_what_was_said_once_stands_in_every_later_view(orders, gaps, resumes):
+    made = Managed(8_000, provider=lambda: ScriptedProvider(then=quoting), summary_share=0.15)
+    await made.add([user("Hello, let us begin.")])
+    standing: list[str] = []
+    for at, (thing, forbids) in enumerate(orders):
+        sentence = f"Never use {thing}." if forbids else f"Reports with {thing} are best kept short."
+        standing.append(sentence)
+        await made.add([assistant("Yes?"), user(f"{sentence} You can use them again.")])
+        for turn in range(gaps[at]):
+            read = assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30)
+            await made.add([read, user(f"Please look at part {at}-{turn}.")])
+        if resumes[at]:
+            made = await made.again()
+        text = "\n".join(str(row["content"]) for row in await made.view())
+        assert [one for one in standing if one not in text] == []
+    await made.manager.close()
