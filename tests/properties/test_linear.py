@@ -9,6 +9,7 @@ import ast
 import asyncio
 import importlib
 import itertools
+import json
 import pkgutil
 import random
 import re
@@ -32,6 +33,7 @@ from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full
+from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, calls, feed, result, user
 from tests.support.secrets import known
 
@@ -196,16 +198,7 @@ def test_every_row_of_a_recording_is_read_in_linear_time(unit, tmp_path):
     assert not grows(replayed, READ // 2, 2 * READ, full(3, 1)), said
 
 
-TELLING = [
-    "password", "password is", "Passwort der ", "mot de passe", "密码", "パスワードは", "비밀번호", "Пароль ", "token",
-    "API key", "name: DB_PASSWORD value", "value", "://", "curl -u ", "eyJ", "sk-", "key-", "authorization: ",
-    "cookie: ", "requirepass ", "totp ", "seed phrase ", "user,password\n",
-    '"--token", "', "password to a ", "パスワードを", '"password", "text": ', "Login: bob / ", "--token ", "glpat-",
-    "&amp;", "password:x&", "password (", "password (a", "| password ", "['password'] ",
-    "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "A" * 39 + "1\n",
-    "|password|\n|---|\n", 'variable "password" {',
-    "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "A" * 64 + "\n",
-]  # fmt: skip
+TELLING = [json.loads(line) for line in (ROOT / "tests/corpora/telling_words.jsonl").read_text("utf-8").splitlines()]
 AWAKE = "ghp_ eyJ token= :// curl login bearer -----END PRIVATE KEY----- sk- password Passwort 密码 cookie totp\n"
 """Wakes every rule."""
 SEARCHED = full(100_000, 25_000)
