@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pytest
 
@@ -13,63 +14,45 @@ from context_summarize.messages.rows import Call, JsonRow
 from tests.support.inside import grouped, rendered
 from tests.support.rows import assistant, call, calls, hook, result, user
 
-SECOND = ("b", "read", {"path": "x"})
-ANTHROPIC = user(
-    [
-        {"type": "tool_result", "tool_use_id": "a", "content": "one"},
-        {"type": "tool_result", "tool_use_id": "b", "content": "two"},
-        {"type": "text", "text": "go on"},
-    ]
-)
-
-
+BOTH = calls(("a", "bash", {}), ("b", "read", {"path": "x"}))
+RESULTS = [{"type": "tool_result", "tool_use_id": call_id, "content": "found"} for call_id in ("a", "b")]
 BETWEEN = [hook("n"), hook("u", "user"), hook("a", "assistant"), {"role": "system", "content": "s"}]
 BARE = {"role": "function", "name": "f", "content": "x"}
-GROUPS: dict[str, tuple[list[JsonRow], list[tuple[int, int]], list[tuple[tuple[int, str], ...]]]] = {
-    "rows without calls": ([user("x"), assistant("y"), hook("z")], [(0, 1), (1, 2), (2, 3)], [(), (), ()]),
-    "a call and its result": ([call("a"), result("a"), assistant("b")], [(0, 2), (2, 3)], [((1, "a"),), ()]),
+GROUPS: dict[str, tuple[list[JsonRow], list[tuple[Any, ...]]]] = {
+    "rows without calls": ([user("x"), assistant("y"), hook("z")], [(0, 1), (1, 2), (2, 3)]),
+    "a call and its result": ([call("a"), result("a"), assistant("b")], [(0, 2, (1, "a")), (2, 3)]),
     "parallel calls, results in any order": (
-        [calls(("a", "bash", {}), SECOND), result("b"), result("a"), user("x")],
-        [(0, 3), (3, 4)],
-        [((1, "b"), (2, "a")), ()],
+        [BOTH, result("b"), result("a"), user("x")],
+        [(0, 3, (1, "b"), (2, "a")), (3, 4)],
     ),
-    "rows of hooks and the system between": ([call("a"), *BETWEEN, BARE, result("a")], [(0, 7)], [((6, "a"),)]),
-    "a result of a hook answers nothing": ([call("a"), {**result("a"), "metadata": {"source": "hook"}}], [], []),
-    "a result after its call was abandoned": (
-        [call("a"), user("x"), result("a")],
-        [(0, 1), (1, 2), (2, 3)],
-        [(), (), ()],
-    ),
+    "rows of hooks and the system between": ([call("a"), *BETWEEN, BARE, result("a")], [(0, 7, (6, "a"))]),
+    "a result of a hook answers nothing": ([call("a"), {**result("a"), "metadata": {"source": "hook"}}], []),
+    "a result after its call was abandoned": ([call("a"), user("x"), result("a")], [(0, 1), (1, 2), (2, 3)]),
     "a new call passes over an open one": (
         [call("a"), call("b"), result("b"), result("a")],
-        [(0, 1), (1, 3), (3, 4)],
-        [(), ((2, "b"),), ()],
+        [(0, 1), (1, 3, (2, "b")), (3, 4)],
     ),
     "results without a call, and second ones": (
         [result("z"), call("a"), result("a"), result("a")],
-        [(0, 1), (1, 3), (3, 4)],
-        [(), ((2, "a"),), ()],
+        [(0, 1), (1, 3, (2, "a")), (3, 4)],
     ),
     "ids that repeat belong to the nearest unanswered call": (
-        [call("a"), result("a"), call("a"), result("a")],
-        [(0, 2), (2, 4)],
-        [((1, "a"),), ((3, "a"),)],
+        [call("a"), result("a")] * 2,
+        [(0, 2, (1, "a")), (2, 4, (3, "a"))],
     ),
     "a user row with results": (
-        [calls(("a", "bash", {}), SECOND), ANTHROPIC, user("x")],
-        [(0, 2), (2, 3)],
-        [((1, "a"), (1, "b")), ()],
+        [BOTH, user([*RESULTS, {"type": "text", "text": "go on"}]), user("x")],
+        [(0, 2, (1, "a"), (1, "b")), (2, 3)],
     ),
 }
-"""Rows, the groups that are closed, and what each answers."""
+"""Rows, and of each group that is closed its first row, its end, and which row answers which call."""
 
 
-@pytest.mark.parametrize(("rows", "groups", "answers"), GROUPS.values(), ids=GROUPS)
-def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups, answers):
+@pytest.mark.parametrize(("rows", "groups"), GROUPS.values(), ids=GROUPS)
+def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups):
     """A closed group never changes."""
     closed, _ = grouped(rows)
-    assert [(group.start, group.end) for group in closed] == groups
-    assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
+    assert [(one.start, one.end, *((row, call.id) for row, call in one.answers)) for one in closed] == groups
 
 
 @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
