@@ -95,33 +95,33 @@ def test_what_a_cut_leaves_out_is_not_searched_for_secrets():
     assert sum(searched) > 4_000_000
 
 
-def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
-    """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
-    left = [(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in lengths]
-    out: list[tuple[int, int]] = []
-    while (count := next_cut(left, size)) is not None:
-        first = out[-1][1] if out else 0
-        out.append((first, first + count))
-        left = left[count:]
-    return out
+CUTS = {
+    "": "nothing has come",
+    "3": "the size is not reached",
+    "40": "full, but neither turn nor quarter stands behind it",
+    "4|1": "the whole quarter has come",
+    "4|u": "the turn has come: cut before it",
+    "22|u": "several groups together",
+    "37": "past the size within one group",
+    "9|1": "a group past the size is not divided",
+    "3u|u": "a turn before the size cuts nothing, and its length counts",
+    "40|u": "the turn within the quarter: what stands before it comes along",
+    "4|1u": "the quarter was over before the turn",
+    "4|14|11": "the next segment begins where one ends",
+    "9|4|9": "one group is past the size and the quarter of the one before",
+    "uuuu|u": "turns alone",
+    "4|u4|u4|u": "each turn begins a segment",
+}
+"""Groups, 'u' for a user turn of one token or a digit for so many, with a bar behind each segment of four; and why."""
 
 
-def test_a_segment_closes_at_its_size_or_the_next_user_turn():
+@pytest.mark.parametrize("cut", CUTS, ids=CUTS.values())
+def test_a_segment_closes_at_its_size_or_the_next_user_turn(cut):
     """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
-    assert cuts("") == cuts("3") == []
-    assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
-    assert cuts("41") == [(0, 1)], "the whole quarter has come"
-    assert cuts("4u") == [(0, 1)], "the turn has come: cut before it"
-    assert cuts("22u") == cuts("31u") == [(0, 2)]
-    assert cuts("37") == [], "past the size within one group"
-    assert cuts("91") == [(0, 1)]
-    assert cuts("3uu") == [(0, 2)], "a turn before the size cuts nothing, and its length counts"
-    assert cuts("40u") == [(0, 2)], "the turn within the quarter: what stands before it comes along"
-    assert cuts("41u") == [(0, 1)], "the quarter was over before the turn"
-    assert cuts("4141") == cuts("41411") == [(0, 1), (1, 3)]
-    assert cuts("949") == [(0, 1), (1, 2)], "one group is past the size and the quarter of the one before"
-    assert cuts("uuuuu") == [(0, 4)]
-    assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
+    found, left = "", cut.replace("|", "")
+    while (count := next_cut([(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in left], 4)) is not None:
+        found, left = f"{found}{left[:count]}|", left[count:]
+    assert found + left == cut
 
 
 def test_what_the_summariser_is_shown_is_in_the_key():

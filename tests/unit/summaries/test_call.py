@@ -26,6 +26,7 @@ from tests.support.recorder import Clock
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
 TRANSCRIPT = "#1 user\nPlease find order HAT136 for mia_li_3668.\n\n#2 assistant\n" + "It was looked up. " * 200
+TOKEN = "ghp_" + "Ab1" * 12
 HINTS = {"store": False, "extended_thinking": False}
 
 
@@ -138,7 +139,7 @@ async def test_the_models_name_is_read_back(told, model):
         (errors.ContextLengthError("too many"), "too_large", 4, False),
         (errors.InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
         (errors.InvalidRequestError("a wrong request"), "invalid_request", 2, False),
-        (ValueError("no JSON"), "error", 1, False),
+        (ValueError(f"no {TOKEN} {'x' * 1_000}"), "error", 1, False),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
@@ -147,16 +148,9 @@ async def test_each_error_has_its_word_and_its_treatment(error, kind, calls, per
     clock, provider = Clock(), ScriptedProvider(then=error)
     found = await failure(summarizer(clock), provider)
     assert (found.kind, found.permanent, found.attempts, provider.calls) == (kind, permanent, calls, calls)
-    assert str(found) == f"{type(error).__name__}: {error}"
+    assert str(found) == f"{type(error).__name__}: {str(error).replace(TOKEN, '[redacted: GitHub token]')}"[:500]
     assert found.refused is False
     assert len(clock.slept) == (2 if calls == 3 else 0)
-
-
-async def test_the_report_of_an_error_is_short_and_holds_no_secret():
-    token = "ghp_" + "Ab1" * 12
-    found = await failure(summarizer(), ScriptedProvider([ValueError(f"no {token} {'x' * 1_000}")]))
-    assert token not in str(found)
-    assert len(str(found)) == 500
 
 
 def slow(retry_after: float) -> Exception:
