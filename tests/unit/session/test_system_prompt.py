@@ -39,15 +39,14 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
         lambda n: f"{PROMPT}\n\n{block(n)}",
         lambda n: f"{block(n)}\n\n{PROMPT}",
         lambda n: f"{PROMPT}\n\n{block(n, '<system-reminder>')}\n\nToday is Monday.",
-        lambda n: f"{PROMPT}\n\n{block('Plan', f'<system-reminder at={n}>')}",
         lambda n: f'{PROMPT}\r\n\r\n  {block(n, """<system-reminder source="status" hook="git">""")}  \r\n',
         lambda n: f"{PROMPT}\n\n{block(n)}\n\n{block('skills')}\n\n{block(n + 7)}",
         lambda n: f"{PROMPT}\n\n{block('skills')}" + f"\n\n{block(n)}" * (n % 2),
         lambda n: f"{PROMPT}\n\n{block('skills')}\n\n{block('Plan', f'<system-reminder at={n}>')}",
     ],
     ids=[
-        "last", "first", "between", "changing attribute", "with attributes", "two of one source", "comes and goes",
-        "behind a block that stays",
+        "last", "first", "between", "with attributes", "two of one source", "comes and goes",
+        "a changing attribute behind a block that stays",
     ],
 )  # fmt: skip
 async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]):

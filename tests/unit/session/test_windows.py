@@ -7,6 +7,7 @@ import contextlib
 import threading
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from hypothesis import example, given
@@ -24,16 +25,8 @@ def info(defaults: Any) -> Any:
 
 def model(answer: Any, defaults: Any = None, *, is_async: bool = False) -> Any:
     """A provider with `get_model_info()`; an exception is raised."""
-
-    def get_model_info() -> Any:
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-    async def later() -> Any:
-        return get_model_info()
-
-    return SimpleNamespace(get_model_info=later if is_async else get_model_info, get_info=info(defaults).get_info)
+    asked = (AsyncMock if is_async else Mock)(side_effect=[answer])
+    return SimpleNamespace(get_model_info=asked, get_info=info(defaults).get_info)
 
 
 SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
