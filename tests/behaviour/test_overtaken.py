@@ -269,6 +269,13 @@ async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks():
     assert size(await ended(session, compacting, [*ROWS, *more])) <= size(view)
 
 
+async def test_a_compaction_on_demand_goes_on_with_the_history_that_replaced_its_own():
+    session, compacting = await begun(100_000)
+    rows = tool_session(9, start=500)
+    await session.take(rows)
+    assert size(await ended(session, compacting, rows)) < size(rows)
+
+
 @pytest.mark.parametrize("what", ["preview", "should_compact", "pin", "get_token_count"])
 async def test_the_user_is_answered_beside_compact(what):
     session, compacting = await begun(100_000)
