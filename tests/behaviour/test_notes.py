@@ -153,7 +153,8 @@ async def test_a_fault_of_ours_costs_the_messages_that_are_read_alone(monkeypatc
 
 
 async def test_a_rule_that_the_notes_quoted_is_in_its_summary_again_where_they_cannot_be_written(monkeypatch, caplog):
-    rule, is_broken, count = "Reports go to Berta and to nobody else in the house.", [], TokenCounter.count
+    rule, is_broken = "Reports go to Berta and to nobody else in the house.", list[bool]()
+    count = TokenCounter.count
 
     def says(request: ChatRequest) -> str:
         return f"{answer(request)}\nStanding rules:\n- {rule if rule in str(request.messages[1]) else 'none'}"
