@@ -15,7 +15,7 @@ from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, br
 from tests.support.gated import Gated, answer, settle
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import assistant, tool_session, user
 from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 
@@ -125,19 +125,6 @@ async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off
     assert untimed(await again.view(1_000_000)) == rows
 
 
-async def test_a_session_that_ends_begins_no_summary_that_waits_for_its_turn():
-    made = await Managed(100_000, provider=Gated, max_concurrency=1, **SMALL).take(tool_session(20))
-    await made.view()
-    compacting = asyncio.create_task(made.manager.compact())
-    await made.provider.asked.wait()
-    ending = asyncio.create_task(made.manager.finish())
-    await asyncio.sleep(0)
-    made.provider.go.set()
-    await asyncio.gather(compacting, ending)
-    assert made.provider.calls == (await made.manager.statistics()).calls == 1
-    await made.manager.close()
-
-
 async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing():
     made = await Managed(30_000, host=Host(), keep_recent=4, prefetch=False).take(tool_session(60, size=3000))
     await made.view()
@@ -147,20 +134,6 @@ async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_cam
     made.host.during = lambda: pinning.append(asyncio.create_task(made.manager.pin(1)))
     assert said in str(await made.view())
     assert await pinning[0] == (1,)
-
-
-async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place():
-    """A row has come before what they summarise, and nothing else has changed."""
-    rows = tool_session(40)
-    old = [user("Hello."), user("Let us begin."), assistant("Yes."), *rows]
-    new = [user("Hello."), call("first", "look"), result("first", "ok", "look"), assistant("Yes."), *rows]
-    made = await Managed(3_000, provider=Gated, **SMALL | {"segment_tokens": 256}).take(old)
-    asking = asyncio.create_task(made.view())
-    await made.provider.asked.wait()
-    await made.take(new)
-    made.provider.go.set()
-    ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
-    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
 
 
 async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay():

@@ -176,8 +176,8 @@ OLD = tool_session(12)
 
 @pytest.mark.parametrize(
     "rows",
-    [[], OLD[:20], [user("Something else altogether."), *OLD[1:]], tool_session(12, start=500)],
-    ids=["none", "fewer", "changed", "others"],
+    [[], OLD[:20], [user("No."), *OLD[1:]], [user("No."), *OLD], tool_session(12, start=500)],
+    ids=["none", "fewer", "changed", "one more before all others", "others"],
 )
 async def test_a_history_that_is_replaced_while_summaries_are_under_way_has_no_stale_node(rows):
     """The view is the one that the new history has for a manager that never saw the old one."""

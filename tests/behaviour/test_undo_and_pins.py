@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_summarize.errors import SteeringError
-from context_summarize.testing import JsonRow, broken_pairs
+from context_summarize.testing import JsonRow
 from tests.support.managed import Managed
 from tests.support.recorder import Clock, Recorder
 from tests.support.rows import call, result, tool_session, user
@@ -106,17 +106,6 @@ class TestUndo:
 
 
 class TestPins:
-    async def test_a_pinned_message_stays_verbatim_with_its_group_from_the_next_compaction_on(self):
-        session = Session()
-        before = await session.talk(6)
-        assert await session.manager.pin([2, 13]) == (2, 3, 13)
-        assert await session.view() == before
-        rows = await session.rows()
-        view = await session.talk_until_compacted(2)
-        assert all(row in untimed(view) for row in (rows[1], rows[2], rows[12]))
-        assert rows[5] not in untimed(view)
-        assert broken_pairs(view) == []
-
     async def test_more_than_a_tenth_of_the_budget_is_refused_with_figures(self):
         """Nothing has changed; what was pinned before counts."""
         session = Session()
