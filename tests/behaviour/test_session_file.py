@@ -176,7 +176,7 @@ async def test_cancelled_at_any_turn_memory_and_disk_agree(tmp_path, method, giv
 class TestTheHostsCopy:
     @pytest.mark.parametrize("turns", [0, 200])
     async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns):
-        """System rows and None values stay; a row of the moment is added. The file is as it was. Also in a long session."""
+        """System rows and None values stay; a row of the moment is added. The file is as it was, however long."""
         ours = await filled(path, [*OURS, *tool_session(turns)])
         before = path.read_bytes()
         async with session(path) as made:

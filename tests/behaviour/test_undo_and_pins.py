@@ -17,15 +17,11 @@ SETTINGS: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch":
 BUDGET = 6_000
 
 
-def host(session_id: str = "one") -> Recorder:
-    return Recorder(session_id=session_id)
-
-
 class Session(Managed):
     """One that counts its turns."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(BUDGET, host=host(), **{**SETTINGS, **settings})
+        super().__init__(BUDGET, host=Recorder(session_id="one"), **{**SETTINGS, **settings})
         self.turns = 0
 
     async def talk(self, turns: int = 1) -> list[JsonRow]:
@@ -88,7 +84,7 @@ class TestUndo:
         assert view != compacted
         same = await session.again()
         assert await same.view() == view
-        other = await same.again(host=host("two"))
+        other = await same.again(host=Recorder(session_id="two"))
         assert await other.view() == compacted
         assert same.provider.calls == other.provider.calls == 0
 
@@ -158,7 +154,7 @@ class TestPins:
         third = await again.again()
         assert await third.manager.unpin([]) == (7, 8)
         assert rows[5] in untimed(await third.view())
-        other = await third.again(host=host("two"))
+        other = await third.again(host=Recorder(session_id="two"))
         assert await other.manager.unpin([]) == ()
 
 
