@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
 from tests.support.paths import ROOT
@@ -207,24 +207,19 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
     assert provider.calls == calls
 
 
-@pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])
-async def test_what_is_no_list_of_messages_is_refused(messages):
+def ending() -> Iterator[JsonRow]:
+    yield user("one")
+    raise OSError("the disk is gone")
+
+
+NO_LISTS: Rows = [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]]
+
+
+@pytest.mark.parametrize("messages", [*NO_LISTS, ending()])
+async def test_what_is_no_list_of_messages_is_refused_and_changes_nothing(messages):
+    """Also what raises while it is read: its error reaches the host."""
     made = SummarizingContextManager()
     await made.add_message(user("hi"))
-    with pytest.raises(ValueError, match="message"):
+    with pytest.raises((ValueError, OSError), match="disk" if isinstance(messages, Iterator) else "message"):
         await made.set_messages(messages)
-    assert untimed(await made.get_messages()) == [user("hi")]
-
-
-async def test_rows_that_raise_while_they_are_read_change_nothing():
-    """The error reaches the host."""
-
-    def rows() -> Any:
-        yield user("one")
-        raise OSError("the disk is gone")
-
-    made = SummarizingContextManager()
-    await made.add_message(user("hi"))
-    with pytest.raises(OSError, match="disk"):
-        await made.set_messages(rows())
     assert untimed(await made.get_messages()) == [user("hi")]
