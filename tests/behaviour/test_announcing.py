@@ -9,6 +9,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
+from amplifier_core.message_models import ChatRequest
 from amplifier_core.models import HookResult
 
 from context_summarize.testing import ScriptedProvider
@@ -32,12 +33,10 @@ class Screen(Recorder):
         return result
 
 
-class Slow(ScriptedProvider):
+async def slowly(request: ChatRequest) -> str:
     """Takes five seconds for each answer."""
-
-    async def complete(self, request: Any, **options: Any) -> Any:
-        await asyncio.sleep(5)
-        return await super().complete(request, **options)
+    await asyncio.sleep(5)
+    return answer(request)
 
 
 async def told(screen: Screen, provider: ScriptedProvider, **settings: Any) -> list[tuple[str, str]]:
@@ -58,7 +57,7 @@ async def test_a_compaction_is_one_line():
 
 
 def test_a_long_wait_is_told_while_it_lasts():
-    lines = run_virtually(told(Screen(), Slow(then=answer), max_concurrency=8))
+    lines = run_virtually(told(Screen(), ScriptedProvider(then=slowly), max_concurrency=8))
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
@@ -66,7 +65,7 @@ def test_a_long_wait_of_several_requests_is_told_once():
     """Although the first of them ends before the line is due."""
 
     async def waits() -> list[str]:
-        parts: dict[str, Any] = {"host": Screen(), "provider": lambda: Slow(then=answer)}
+        parts: dict[str, Any] = {"host": Screen(), "provider": lambda: ScriptedProvider(then=slowly)}
         session = await Managed(900, **parts, segment_tokens=64, prefetch=False, keep_recent=4).take(tool_session(8))
         first, *others = [asyncio.create_task(session.view()) for _ in range(3)]
         await asyncio.sleep(1)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import Gated, answer, settle
@@ -148,21 +147,6 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
     assert await made.rows() == [*rows, user("One more.")]
     await asyncio.gather(made.take(tool_session(200)), made.manager.clear())
     assert await made.rows() == []
-
-
-async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_being_read(tmp_path):
-    path = {"path": str(tmp_path / "history.jsonl")}
-    for is_clear, late in ((False, user("One.")), (True, user("Two."))):
-        made = SummarizingContextManager(persistence=path)
-        replacing = asyncio.create_task(made.clear() if is_clear else made.set_messages(tool_session(2)))
-        await asyncio.sleep(0)
-        await made.add_message(late)
-        await replacing
-        await made.close()
-        again = SummarizingContextManager(persistence=path)
-        kept = [untimed(await manager.get_messages()) for manager in (made, again)]
-        assert kept == [[late] if is_clear else [*tool_session(2), late]] * 2
-        await again.close()
 
 
 async def test_rows_that_come_while_the_record_is_written_fit_the_same_request():

@@ -207,18 +207,20 @@ class TestTheHostsCopy:
         archived = [await kept(archive) for archive in archives(path)]
         assert archived == [ours] or (is_cleared and ours in archived)
 
-    async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path):
-        """A long copy is compared in a thread; the row follows the repaired ones, on the disk too."""
+    @pytest.mark.parametrize("is_loaded", [True, False])
+    @pytest.mark.parametrize("rows", [[*tool_session(199), user("repaired")], []], ids=["a repair", "none"])
+    async def test_rows_that_come_while_it_is_replaced_follow_on_the_disk_too(self, path, rows, is_loaded):
+        """While the file is still being read, or a long copy is compared in a thread."""
         await filled(path, tool_session(200))
-        theirs = [*tool_session(199), user("repaired")]
         async with session(path) as made:
-            await made.get_messages()
-            setting = await started(made.set_messages(theirs), 0)
-            assert not setting.done()
+            if is_loaded:
+                await made.get_messages()
+            replacing = await started(made.set_messages(rows) if rows else made.clear(), 0)
+            assert not replacing.done() or (is_loaded and not rows)
             await made.add_message(user("meanwhile"))
-            await setting
-            assert untimed(await made.get_messages()) == [*theirs, user("meanwhile")]
-        assert await kept(path) == [*theirs, user("meanwhile")]
+            await replacing
+            assert untimed(await made.get_messages()) == [*rows, user("meanwhile")]
+        assert await kept(path) == [*rows, user("meanwhile")]
 
 
 class TestInMemory:
