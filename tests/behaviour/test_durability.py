@@ -55,14 +55,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-async def kept(path: Path) -> list[JsonRow]:
-    """What a new session finds."""
-    made = Managed(persistence={"path": str(path)})
-    rows = await made.rows()
-    await made.manager.close()
-    return rows
-
-
 def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonRow]]:
     """Every history that may be found: what was acknowledged, and as much as there may be of the call under way."""
     history = before
@@ -88,7 +80,9 @@ async def test_nothing_acknowledged_is_lost_by_a_kill(folder, killed, caplog):
         seconds = choice.choice([0, choice.random() / 100])
         returned = await asyncio.to_thread(killed, seed, acknowledged, seconds, path)
         assert returned >= acknowledged
-        history = await kept(path)
+        next_session = Managed(persistence={"path": str(path)})
+        history = await next_session.rows()
+        await next_session.manager.close()
         assert history in possible(before, seed, returned), f"seed {seed}: {returned} calls had returned"
     assert [name for name in os.listdir(folder) if name.endswith(".tmp")] == []  # noqa: PTH208
     assert all("torn" in message for message in caplog.messages)

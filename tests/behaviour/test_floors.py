@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -54,12 +55,8 @@ async def test_what_can_be_shortened_fits(rows):
 async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(factory, caplog):
     """It is never cut: the rest is as small as the rules allow, with one warning and one event that names it."""
     made = session(keep_recent=4)
-
-    async def make() -> str:
-        return LONG
-
     if factory:
-        await made.manager.set_system_prompt_factory(make)
+        await made.manager.set_system_prompt_factory(AsyncMock(return_value=LONG))
     else:
         await made.add([{"role": "system", "content": LONG}])
     fired = [0]

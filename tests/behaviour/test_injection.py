@@ -6,10 +6,9 @@ import asyncio
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from functools import cache
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from amplifier_core.message_models import ChatRequest
@@ -44,8 +43,7 @@ def session(kind: str, text: str) -> list[JsonRow]:
     ]
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(NamedTuple):
     """One session after `compact()`."""
 
     history: list[JsonRow]
@@ -62,9 +60,9 @@ async def compacted(
     made = await Managed(200_000, provider=lambda: ScriptedProvider(then=says), **given).add(rows)
     await made.view()
     await made.manager.compact(focus)
-    view, history = await made.view(), await made.rows()
+    scene = Scene(await made.rows(), await made.view(), made.provider.requests)
     await made.manager.close()
-    return Scene(history, view, made.provider.requests)
+    return scene
 
 
 @cache

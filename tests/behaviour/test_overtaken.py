@@ -14,7 +14,7 @@ from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, br
 from tests.support.gated import Gated, answer, settle
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, tool_session, user
+from tests.support.rows import tool_session, user
 from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 
@@ -122,17 +122,6 @@ async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off
     again = await made.again()
     assert untimed(await asking) == rows
     assert untimed(await again.view(1_000_000)) == rows
-
-
-async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing():
-    made = await Managed(30_000, host=Host(), keep_recent=4, prefetch=False).take(tool_session(60, size=3000))
-    await made.view()
-    said = "From now on, always answer in the dialect of Zurich, never in English."
-    await made.add([user(said), assistant("I will."), *tool_session(40, size=3000, start=500)])
-    pinning: list[asyncio.Task[tuple[int, ...]]] = []
-    made.host.during = lambda: pinning.append(asyncio.create_task(made.manager.pin(1)))
-    assert said in str(await made.view())
-    assert await pinning[0] == (1,)
 
 
 async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay():

@@ -64,10 +64,6 @@ def archives(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.stem}.20*.jsonl"))
 
 
-def files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*.jsonl")}
-
-
 def threads() -> set[threading.Thread]:
     """Threads other than the event loop's own."""
     return {thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")}
@@ -122,7 +118,8 @@ async def test_the_sessions_id_stands_in_the_path(tmp_path, host, file):
     for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
         async with session(path, host) as made:
             await made.add_message(user("a"))
-    assert files(tmp_path) == {f"{file}.jsonl", f"{file}/h.jsonl"}
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.jsonl")}
+    assert found == {f"{file}.jsonl", f"{file}/h.jsonl"}
 
 
 async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.message_models import ChatRequest
@@ -28,11 +29,8 @@ class Reader(Managed):
 
     async def prompted(self, tokens: int) -> Reader:
         """The same, with a system prompt of so many tokens."""
-
-        async def prompt() -> str:
-            return "a rule of the house " * (tokens // 5)
-
-        await self.manager.set_system_prompt_factory(prompt)
+        prompt = "a rule of the house " * (tokens // 5)
+        await self.manager.set_system_prompt_factory(AsyncMock(return_value=prompt))
         return self
 
     async def read(self, times: int, *tokens: int, pause: float = 0) -> Reader:
@@ -83,13 +81,13 @@ async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversatio
 
 
 @pytest.mark.parametrize(
-    ("settings", "tokens", "least", "most"),
-    [({"compact_threshold": [0.65, 20_000]}, 1_000, 20_000, 26_000), ({}, 30_000, 90_000, 169_000)],
+    ("settings", "times", "tokens", "least", "most"),
+    [({"compact_threshold": [0.65, 20_000]}, 60, 1_000, 20_000, 26_000), ({}, 16, 30_000, 90_000, 169_000)],
     ids=["small rows", "a few large ones, and the default"],
 )
-async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million(settings, tokens, least, most):
+async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million(settings, times, tokens, least, most):
     """All else follows it: what summaries may take, and how full a base makes the next compaction wait."""
-    reader = await Reader(1_000_000, **settings).read(60_000 // tokens + 14, tokens)
+    reader = await Reader(1_000_000, **settings).read(times, tokens)
     assert len(reader.made) > 2
     for one in reader.made:
         assert least <= one["before_tokens"] < most
