@@ -87,6 +87,7 @@ async def ready(
     """A session just before a compaction.
 
     Args:
+        slow: its hooks and its store take a while.
         earlier: rows after which a first view was served, with its compaction.
         resumed: the compaction was recorded by another manager, and is to be adopted.
     """
