@@ -16,7 +16,6 @@ from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import answer
 from tests.support.managed import Managed
 from tests.support.rows import call, result, tool_session, user
-from tests.support.views import untimed
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
@@ -78,20 +77,6 @@ async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place():
         await adding
     assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
     assert await manager.get_token_count() > 100_000
-
-
-async def test_a_row_that_is_added_during_an_import_follows():
-    manager = SummarizingContextManager(**SETTINGS)
-    rows = [user(f"Row {at}.") for at in range(1_500)]
-    taking = asyncio.create_task(manager.set_messages(rows))
-    turns = 0
-    while not taking.done():
-        turns += 1
-        if turns == 5:
-            await manager.add_message(user("Later."))
-        await asyncio.sleep(0)
-    assert turns > 5
-    assert untimed(manager.messages) == [*rows, user("Later.")]
 
 
 async def test_many_long_results_are_shortened_beside_the_loop(monkeypatch):

@@ -201,7 +201,6 @@ BEYOND_CODE = {
     # The user, too, wrote "always", "send" and "the".
     "pasted-mail-unmarked": f"never: {LIE}",
 }
-NEWEST = [user("Thank you so far."), assistant("You are welcome.")]
 
 
 def conversed(conversation: dict[str, Any]) -> Iterator[JsonRow]:
@@ -209,7 +208,7 @@ def conversed(conversation: dict[str, Any]) -> Iterator[JsonRow]:
     yield from (user("Good morning."), call("c0", "read_page", PAGE * 3), result("c0", "read"), assistant("Good."))
     for row in conversation["messages"]:
         yield {**row, "content": PAGE} if row.get("tool_calls") else row
-    yield from NEWEST
+    yield from (user("Thank you so far."), assistant("You are welcome."))
 
 
 async def requests(conversation: dict[str, Any], says: Answer) -> list[tuple[list[JsonRow], list[JsonRow]]]:
