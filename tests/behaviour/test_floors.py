@@ -15,18 +15,13 @@ from tests.support.views import size
 BUDGET = 4_000
 LONG = "a long text of many words " * 3_000
 """About 18,000 tokens."""
-
-
-def critical(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "metadata": {"critical": True}}
-
-
+CRITICAL = [user(f"{at} " + "rule " * 900, metadata={"critical": True}) for at in range(8)]
 FITS: dict[str, list[dict[str, Any]]] = {
     "first user message": [user(LONG), *tool_session(4)],
     "sole user message": [user(LONG)],
     "sole user message of many blocks": [user([{"type": "text", "text": "word " * 30}] * 900)],
     "single tool result": [user("read"), call("c", "read", path="x"), result("c", LONG, "read")],
-    "critical rows": [user("hi"), *(critical(user(f"{at} " + "rule " * 900)) for at in range(8)), *tool_session(4)],
+    "critical rows": [user("hi"), *CRITICAL, *tool_session(4)],
     "arguments of a call": [user("write"), call("c", "write", text=LONG), result("c", "ok", "write")],
     "many short arguments": [
         user("write"), call("c", "write", **{f"field_{at}": f"value {at}" for at in range(900)}), result("c", "ok"),
