@@ -77,7 +77,6 @@ def _bytes(entry: Summary | JsonRow) -> int:
 
 _MOST = 4_000_000
 """Characters of the longest entry as JSON, about as much as memory keeps; a longer one counts as missing."""
-_BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
 _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
@@ -123,16 +122,13 @@ class TextStore(ABC):
         await self._write("record", hash_, b64encode(text).decode())
 
     async def _find(self, kind: str, keys: Sequence[str], entry_of: Callable[[str | bytes], T | None]) -> dict[str, T]:
-        texts: dict[str, str | bytes] = {}
-        wanted = list(dict.fromkeys(keys))
-        for first in range(0, len(wanted), _BATCH):
-            texts |= await self._read(kind, wanted[first : first + _BATCH])
+        texts = await self._read(kind, list(dict.fromkeys(keys)))
         entries = await in_thread(sum(map(len, texts.values())), lambda: list(map(entry_of, texts.values())))
         return {key: entry for key, entry in zip(texts, entries, strict=True) if entry is not None}
 
     @abstractmethod
     async def _read(self, name: str, keys: Sequence[str]) -> Mapping[str, str | bytes]:
-        """Returns the texts of one kind among at most 500 keys."""
+        """Returns the texts of one kind among the keys."""
 
     @abstractmethod
     async def _write(self, name: str, key: str, text: str) -> None:
