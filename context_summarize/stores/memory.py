@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import zlib
 from abc import ABC, abstractmethod
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from cachetools import LRUCache
 from pydantic import TypeAdapter
@@ -81,24 +79,22 @@ _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
 
-def _summary_of(text: str | bytes) -> Summary | None:
-    """Returns the stored summary; None for a text that is damaged, cut off, too long, or has other fields."""
-    try:
-        fields: Any = json.loads(text) if len(text) <= _MOST else {}
-        return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return None
-
-
 def _record_of(text: str | bytes) -> JsonRow | None:
     """Returns the stored record; None for a text that is damaged, cut off or too long."""
-    reader = zlib.decompressobj()
     try:
-        data = reader.decompress(b64decode(text), _MOST)  # a few bytes may unpack to gigabytes
-        record = json.loads(data) if reader.eof else None
-    except (ValueError, TypeError, RecursionError, zlib.error):
+        record = json.loads(text) if len(text) <= _MOST else None
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def _summary_of(text: str | bytes) -> Summary | None:
+    """Returns the stored summary; None for a text that is no record either, or has other fields."""
+    fields = _record_of(text)
+    try:
+        return _SUMMARY.validate_python(fields) if fields and fields.keys() == _FIELDS else None
+    except ValueError:
+        return None
 
 
 class TextStore(ABC):
@@ -117,9 +113,7 @@ class TextStore(ABC):
         return await self._find("record", hashes, _record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keeps one record, compressed: it contains a row of notes, and the address of every summary."""
-        text = zlib.compress(json.dumps(record, separators=(",", ":")).encode())
-        await self._write("record", hash_, b64encode(text).decode())
+        await self._write("record", hash_, json.dumps(record, separators=(",", ":")))
 
     async def _find(self, kind: str, keys: Sequence[str], entry_of: Callable[[str | bytes], T | None]) -> dict[str, T]:
         texts = await self._read(kind, list(dict.fromkeys(keys)))
