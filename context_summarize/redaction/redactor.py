@@ -90,9 +90,7 @@ def _without_known(text: str) -> str:
     spans = list(columns(plain.text))
     for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
         window = plain.text[at : at + _WINDOW + _MORE]
-        is_plain = "\n" not in window and _SPACED.search(window) is None
-        found = as_it_is(window) if is_plain else _in_turn(known, window)
-        spans += [Span(at + one.first, at + one.end, one.kind) for one in found]
+        spans += [Span(at + one.first, at + one.end, one.kind) for one in _in_turn(known, window)]
     out: list[Span] = []
     for span in map(plain.back, sorted(spans, key=lambda span: (span.first, -span.end))):
         if out and span.first < out[-1].end:

@@ -74,12 +74,11 @@ class Check:
         """True while nothing breaks the promise."""
         return not self.broken
 
-    def note(self, problems: Sequence[str], checked: int = 1, broken: int | None = None) -> None:
+    def note(self, problems: Sequence[str], checked: int = 1) -> None:
         """Counts what was checked, and keeps the first problem."""
         self.checked += checked
-        if problems:
-            self.broken += len(problems) if broken is None else broken
-            self.first = self.first or problems[0]
+        self.broken += len(problems)
+        self.first = self.first or next(iter(problems), None)
 
 
 @dataclass(slots=True)
