@@ -1,7 +1,7 @@
 """Private keys in a text, whole or in part, also under line prefixes of any tool, and once more in base64.
 
-A key is a chain of rows of base64, beside a mark that says where a private key begins or ends, or with such a mark in
-base64.
+A key is a chain of rows of base64, beside a mark that says where a private key begins or ends. Without a mark, rows of
+a length that tools give to keys are one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ KIND = "private key"
 _BREAK = r"(?:\r?\n|\r|\\{1,6}(?:r\\{1,6})?n)"
 _NEXT = rf"(?:[\s\"'`\\,;|)>}}\].*$+]{{0,20}}?{_BREAK}){{1,2}}(?:(?!-----)[^\n\r]){{0,100}}?"
 """The end of a line and what a tool writes before the next one."""
-_ROW = r"[A-Za-z0-9+/]{16,}+={0,2}"
-_CHAIN = re.compile(
-    rf"(?:{_BREAK})?(?P<rows>{_ROW}(?:(?:{_NEXT}|\s){_ROW})*+)(?:(?:{_NEXT}|\s)[A-Za-z0-9+/]{{12,39}}+={{0,2}})?"
-)
-"""Rows that follow each other, and a shorter one. The letter of an escaped line break before them stays outside."""
+
+
+def _chains(least: int) -> re.Pattern[str]:
+    """Rows that follow each other, and a shorter one. The letter of an escaped line break before them stays outside."""
+    row = rf"[A-Za-z0-9+/]{{{least},}}+={{0,2}}"
+    return re.compile(
+        rf"(?:{_BREAK})?(?P<rows>{row}(?:(?:{_NEXT}|\s){row})*+)(?:(?:{_NEXT}|\s)[A-Za-z0-9+/]{{12,39}}+={{0,2}})?"
+    )
+
+
+_NARROW, _WIDE = _chains(16), _chains(40)
 _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID)\b[^\n\r]{0,200}?"
 _BEGIN = re.compile(
@@ -28,13 +34,18 @@ _BEGIN = re.compile(
 )
 """The mark of a beginning, with nothing but headers and empty lines up to the first row."""
 _END = re.compile(rf"(?:(?!-----BEGIN)[\s\S]){{0,400}}?-----END {_NAME}")
+_PUBLIC_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----(?:(?!-----)[\s\S])*\Z")
+_PUBLIC_END = re.compile(r"(?:(?!-----)[\s\S]){0,400}-----END ")
+_TOOL_ROW = re.compile(
+    r"(?:(?<![A-Za-z0-9+/])|(?<=\\[nt]))(?:\+|//)?(?:[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{64})(?![A-Za-z0-9+/=])"
+)
 IN_BASE64 = ("UFJJVkFURSBLRVkt", "BSSVZBVEUgS0VZL", "QUklWQVRFIEtFWS")
 """`PRIVATE KEY-` in base64, at each of the three places that it may begin at."""
 
 
 def keys(text: str) -> Iterator[Span]:
     """Finds private keys, also where line numbers, marks or times precede their lines."""
-    for chain in _CHAIN.finditer(text):
+    for chain in (_NARROW if "PRIVATE KEY-----" in text else _WIDE).finditer(text):
         first, end = chain.span("rows")
         begin = _BEGIN.search(text, max(0, first - 2_000), first)
         close = _END.match(text, end)
@@ -42,3 +53,15 @@ def keys(text: str) -> Iterator[Span]:
             yield Span(begin.start() if begin else first, close.end() if close else chain.end(), KIND)
         elif any(stem in chain["rows"] for stem in IN_BASE64):
             yield Span(first, chain.end(), KIND)
+        elif sum(map(_is_drawn, _TOOL_ROW.findall(chain["rows"]))) > 1 and not _is_public(text, first, end):
+            yield Span(first, end, KIND)
+
+
+def _is_public(text: str, first: int, end: int) -> bool:
+    """Returns True beside a mark of something else, such as a certificate."""
+    return bool(_PUBLIC_BEGIN.search(text, max(0, first - 2_000), first) or _PUBLIC_END.match(text, end))
+
+
+def _is_drawn(row: str) -> bool:
+    """Returns True for base64 of drawn bytes; a path or a hash in hex has few characters of some class."""
+    return min(sum(map(str.isdigit, row)), sum(map(str.isupper, row)) // 3, sum(map(str.islower, row)) // 3) >= 3

@@ -35,7 +35,7 @@ _TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}
 def _rules(text: str) -> Iterator[Rule]:
     """Yields the rules that may find something in the text, in their order."""
     words = [word for word in text.split() if len(word) >= SHORTEST]
-    if any(mark in text for mark in ("PRIVATE KEY", *IN_BASE64)):
+    if any(len(word) >= 64 for word in words) or any(mark in text for mark in ("PRIVATE KEY-----", *IN_BASE64)):
         yield keys
     yield from may_match(TOKENS, "\n".join(words))
     yield from may_match(PLACED, text.lower())
