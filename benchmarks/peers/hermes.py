@@ -13,7 +13,7 @@ from .base import Peer, Row, Terms, calls_of, result, spoken, text_of
 
 
 class Hermes(Peer):
-    """`ContextCompressor`, called before each model request as the agent's loop does, which then reports the usage.
+    """`ContextCompressor`, called as the agent's loop calls it: before each model request, and with the usage after it.
 
     The loop compresses at most three times for one request, also when the provider refuses it as too long, and stops
     when that no longer makes it smaller. If it is refused then, the turn fails, here by an exception. After `FAILURES`

@@ -1,4 +1,4 @@
-"""Survival: items are planted in the first part of the session, and looked for after compactions alone."""
+"""Survival: items are planted in the first part of the session, and looked for after each compaction alone."""
 
 from __future__ import annotations
 
