@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core import HookResult
 
-from tests.support.session import SMALL, Host, SessionProvider
+from tests.support.session import Host, SessionProvider
 
 CALLS = ("provider:resolve", "provider:request", "llm:response")
 
@@ -108,18 +108,12 @@ class Resolver:
         return [SimpleNamespace(provider=provider, model=model, config={}) for provider, model in self._found]
 
 
-async def with_second(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], resolver: Resolver | None = None
-) -> tuple[Host, SessionProvider]:
+async def with_second(hosts: Any, settings: dict[str, Any], resolver: Resolver | None) -> tuple[Host, SessionProvider]:
     """A session, and the second provider that is mounted in it."""
-    host = Host(monkeypatch, {**SMALL, **settings})
-    if resolver is not None:
-        host.capabilities["model_role_resolver"] = resolver
-    await host.start()
+    host = await hosts(settings, capabilities={"model_role_resolver": resolver} if resolver else None)
     cheap = SessionProvider(host.session.coordinator.hooks)
     await host.session.coordinator.mount("providers", cheap, name="cheap")
     await host.talk(18)
-    await host.end()
     return host, cheap
 
 
@@ -128,10 +122,10 @@ async def with_second(
     [{"summary_provider": "cheap", "summary_model": "small-1"}, {"summary_model_role": "fast"}],
     ids=["by name", "by role"],
 )
-async def test_the_provider_and_model_that_are_meant_write_the_summaries(monkeypatch, settings):
+async def test_the_provider_and_model_that_are_meant_write_the_summaries(hosts, settings):
     """A candidate that is not mounted is passed over; a role is resolved once, for it may ask a server."""
     resolver = Resolver(("absent", "tiny-0"), ("provider-cheap", "small-1"), ("scripted", "large-1"))
-    host, cheap = await with_second(monkeypatch, settings, resolver)
+    host, cheap = await with_second(hosts, settings, resolver)
 
     assert resolver.asked == [role for name, role in settings.items() if name == "summary_model_role"]
     assert host.provider.summary_requests == []
@@ -149,11 +143,9 @@ async def test_the_provider_and_model_that_are_meant_write_the_summaries(monkeyp
     ],
     ids=["none mounted", "unknown role", "it fails"],
 )
-async def test_without_a_model_for_the_role_it_is_said_once_and_the_session_summarises(
-    monkeypatch, caplog, resolver, said
-):
+async def test_without_a_model_for_the_role_it_is_said_once_and_the_session_summarises(hosts, caplog, resolver, said):
     caplog.set_level(logging.ERROR, "context_summarize")
-    host, cheap = await with_second(monkeypatch, {"summary_model_role": "fast"}, resolver)
+    host, cheap = await with_second(hosts, {"summary_model_role": "fast"}, resolver)
 
     [told] = [record.getMessage() for record in caplog.records]
     assert "summary_model_role" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from amplifier_core.llm_errors import InvalidRequestError
@@ -66,13 +67,13 @@ async def test_a_refused_request_becomes_smaller_and_stays_so(hosts, caplog, win
 
 async def test_a_refused_summary_or_another_helpers_request_binds_nothing(hosts):
     """Our own calls are marked; a helper is refused while no request of the host's is without an answer."""
-    host = await hosts(context_window=WINDOW, summary=InvalidRequestError(REFUSALS["Anthropic"]))
+    host = await hosts(context_window=WINDOW, summary=Mock(side_effect=InvalidRequestError(REFUSALS["Anthropic"])))
     await host.talk(8)
     await host.session.coordinator.hooks.emit(*refused(REFUSALS["OpenAI"]))
     await host.context.compact()
     await host.talk(1)
 
-    assert host.provider.gone_wrong > 0
+    assert host.seen("context-summarize:failure")
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
