@@ -11,46 +11,41 @@ from amplifier_core import HookResult
 
 from tests.support.session import Host, SessionProvider
 
-CALLS = ("provider:resolve", "provider:request", "llm:response")
 
-
-def watched(host: Host, answer: HookResult) -> list[tuple[str, dict[str, Any]]]:
-    """What hooks hear of calls from now on, in order; every `provider:request` gets this answer."""
-    heard: list[tuple[str, dict[str, Any]]] = []
+def answering(host: Host, answer: HookResult) -> None:
+    """Every `provider:request` gets this answer from now on."""
 
     async def hear(event: str, data: dict[str, Any]) -> HookResult:
-        heard.append((event, dict(data)))
-        return answer if event == "provider:request" else HookResult(action="continue")
+        return answer
 
-    for name in CALLS:
-        host.session.coordinator.hooks.register(name, hear, name=f"watch-{name}")
-    return heard
+    host.session.coordinator.hooks.register("provider:request", hear, name="answering")
 
 
 async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(hosts):
     """Newest loop-streaming (`_evaluate_goal`) emits `provider:request` with provider and iteration 0."""
     host = await hosts({"prefetch": False, "max_concurrency": 1})
-    heard = watched(host, HookResult(action="inject_context", context_injection="Be brief."))
+    answering(host, HookResult(action="inject_context", context_injection="Be brief."))
     await host.talk(18)
 
     made = len(host.provider.summary_requests)
-    resolved, asked = ([data for event, data in heard if event == name] for name in CALLS[:2])
+    resolved, asked = host.seen("provider:resolve"), host.seen("provider:request")
     assert made > 0
     assert len(asked) == len(resolved) == made
     resolve = {"provider": "scripted", "model": None, "scope": "context-summarize", "basis": "request"}
     request = {"provider": "scripted", "iteration": 0, "purpose": "context-summarize"}
     assert all(data.items() >= resolve.items() for data in resolved)
     assert all(data.items() >= request.items() for data in asked)
-    order = [event for event, _ in heard]
+    calls = ["provider:resolve", "provider:request", "llm:response"]
+    order = [event for event, _ in host.events if event in calls]
     at = order.index("provider:resolve")
-    assert order[at : at + 3] == list(CALLS)
+    assert order[at : at + 3] == calls
     assert len(await host.context.get_messages()) == 72, "what a hook injects belongs to no summary"
 
 
 async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     """Fallbacks stand in, and it is told once."""
     host = await hosts()
-    watched(host, HookResult(action="deny", reason="no helpers today"))
+    answering(host, HookResult(action="deny", reason="no helpers today"))
     caplog.set_level(logging.WARNING, "context_summarize")
     await host.talk(12)
 
@@ -81,7 +76,7 @@ async def test_a_hook_asks_the_user_while_a_request_waits_and_never_in_the_backg
     approval = Approval(says)
     host = await hosts(approval=approval)
     approval.context = host.context
-    watched(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
+    answering(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
     await host.talk(12)
 
     assert approval.waited
