@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -75,7 +76,7 @@ class TestAnswers:
         assert json.loads(chat.calls[0].request.content)["model"] == "chat-1"
 
 
-REFUSED = {
+REFUSED: dict[type[errors.LLMError], list[Any]] = {
     errors.AuthenticationError: [failure(401, f"incorrect key: {KEY}")],
     errors.AccessDeniedError: [failure(403, "not yours")],
     errors.NotFoundError: [failure(404, "no such model")],
@@ -87,7 +88,7 @@ REFUSED = {
         httpx.Response(200, json={"choices": []}),
     ],
 }
-LATER = {
+LATER: dict[type[errors.LLMError], list[Any]] = {
     errors.RateLimitError: [failure(429, "slow down"), failure(429, "slow down", **{"Retry-After": "soon"})],
     errors.ProviderUnavailableError: [httpx.Response(504, text="<html>"), httpx.ConnectError("refused")],
     errors.LLMTimeoutError: [httpx.ReadTimeout("late")],
@@ -118,7 +119,7 @@ class TestErrors:
         assert caught.value.retry_after == 12.0
 
 
-async def asked(base_url: str, key_env: str | None = None) -> httpx.Request:
+async def asked(base_url: str, key_env: str | None = None) -> Any:
     """The request with which a provider that was made so asks its server."""
     with respx.mock as router:
         route = router.post(f"{base_url}/chat/completions").mock(return_value=answer("hi"))
