@@ -8,7 +8,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -179,14 +178,3 @@ def test_what_is_no_file_of_summaries_is_refused_by_name(
         assert "delete" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_a_file_without_permission_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As SQLite says it where the system refuses; the superuser is never refused."""
-    (path := tmp_path / "kept.db").touch()
-    refused = sqlite3.OperationalError("unable to open database file")
-    refused.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-    monkeypatch.setattr(sqlite3, "connect", Mock(side_effect=refused))
-
-    told = refusal("cache", "stats", "--cache", path)
-    assert f"{path}: unable to open database file; no permission to read" in told
