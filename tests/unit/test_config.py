@@ -151,7 +151,15 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     Some keys of other context modules look a little like ours.
     """
     ours: dict[str, Any] = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
-    others = ["protected_recent", "compaction_strategy", "summary_trigger", "summarization_model", "debug", 5, None]
+    others: list[Any] = [
+        "protected_recent",
+        "compaction_strategy",
+        "summary_trigger",
+        "summarization_model",
+        "debug",
+        5,
+        None,
+    ]
     assert Config.from_mapping({**dict.fromkeys(others, 1), **ours}) == Config(**ours)
     [warning] = warnings()
     assert all(str(key) in warning for key in others)
