@@ -84,6 +84,7 @@ def test_every_set_of_the_package_and_a_copy_pass_the_check(mine: Path) -> None:
 
 
 def test_check_tells_every_problem_one_a_line_and_ends_with_1(mine: Path) -> None:
+    """A replay names the first, and the command that lists them."""
     (mine / "merge.md").unlink()
     with (mine / "segment.md").open("a", encoding="utf-8") as segment:
         segment.write("\n$nonsense\n")
@@ -92,9 +93,12 @@ def test_check_tells_every_problem_one_a_line_and_ends_with_1(mine: Path) -> Non
 
     assert told.exit_code == 1
     lines = told.stdout.splitlines()
-    assert any("merge.md: missing" in line for line in lines)
+    assert any("merge.md: missing; a prompt set needs" in line for line in lines)
     assert any("unknown variable $nonsense" in line for line in lines)
     assert told.stderr == f"FAILED: {len(lines)} problems\n"
+    first = refusal("replay", store(mine.parent / "a.jsonl", [user("a")]), "--config", f"prompts={mine}")
+    assert first.startswith(f"Error: {lines[0]}")
+    assert first.endswith(f"; `context-summarize prompts check {mine}` lists all {len(lines)} problems")
 
 
 def test_check_warns_of_a_set_that_asks_for_no_quoted_instructions(mine: Path) -> None:
