@@ -50,12 +50,6 @@ def test_a_value_is_taken_as_it_is_or_refused_with_key_value_and_remedy(case: di
             Config(**dict[str, Any]({key: value}))
 
 
-def test_a_threshold_that_is_neither_a_share_nor_enough_tokens_is_told_the_smallest_number() -> None:
-    for given in (65, [0.5, 10]):
-        with pytest.raises(ConfigError, match=r"tokens .90000; at least 1000. or both"):
-            Config.from_mapping({"compact_threshold": given})
-
-
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
 def test_what_is_no_mapping_is_refused(given: Any) -> None:
     """A list of pairs is no mapping either."""
@@ -71,9 +65,9 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
         replace(Config(), keep_recent=-1)
 
 
-@pytest.mark.parametrize("line", corpus("contradictions.jsonl"))
-def test_settings_that_contradict_each_other_are_refused(line: str) -> None:
-    """Each with its value; a default that takes part is called the default."""
+@pytest.mark.parametrize("line", corpus("wrong_settings.jsonl"))
+def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value_and_remedy(line: str) -> None:
+    """A default that takes part is called the default."""
     case = json.loads(line)
     with pytest.raises(ConfigError) as refused:
         Config.from_mapping(case["settings"])
