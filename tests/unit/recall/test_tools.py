@@ -128,6 +128,7 @@ async def test_a_user_steers_a_session_through_the_model(mounted):
     assert (await said(tool, action="undo")).startswith("The last compaction is taken back: ")
     assert await context.get_messages_for_request(provider=provider) == before
     assert (await said(tool, action="pin", messages="1")).endswith("from the next compaction on.")
+    assert await said(tool, action="unpin") == "No message is pinned."
 
 
 async def test_fallbacks_are_counted_where_there_are_any(mounted):
