@@ -106,17 +106,20 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary():
     assert made.store.summaries == []
 
 
-def test_a_summariser_that_hangs_is_told_once_until_a_summary_comes(caplog):
+def test_a_summariser_that_hangs_is_waited_for_and_told_once_until_a_summary_comes(caplog):
     """Every request is answered meanwhile; one warning names the setting, and the next comes only if it hangs again."""
 
     async def session() -> list[int]:
+        loop = asyncio.get_running_loop()
         told, settings = list[int](), {"prefetch": False, "keep_recent": 4, "segment_tokens": 512, "wait_seconds": 1}
-        made = Managed(4_000, provider=Gated, clock=asyncio.get_running_loop().time, **settings)
+        made = Managed(4_000, provider=Gated, clock=loop.time, **settings)
         for turn in range(40):
             await made.add(tool_session(1, size=600, start=turn))
             assert size(await made.view()) <= 4_000
             told.append(sum("wait_seconds (1)" in record.getMessage() for record in caplog.records))
             if turn == 19:
+                assert loop.time() == pytest.approx(1, abs=0.1)
+                assert made.host.compactions == 1
                 made.provider.go.set()
                 await asyncio.sleep(1)
                 made.provider = Gated()
