@@ -46,8 +46,8 @@ class SummaryRegistry:
         """Keys under way whose wait has timed out."""
         self._waits = 0
         """Requests that wait for summaries."""
-        self._has_warned = False
-        """True after the warning that a wait brought no summary, until a summary comes."""
+        self._is_silent = False
+        """True after a wait that brought no summary, until a summary comes."""
         self._texts: dict[str, Summary] = {}
         self.stored: set[str] = set()
         """Keys of the texts that come from the store, without a call of this session."""
@@ -132,7 +132,7 @@ class SummaryRegistry:
                 job = await in_thread(size, make_job, node, log, children, self._services.count)
             summary = await self._summarizer.make(job, target, lambda: self._waits > 0)
         self._texts[node.key] = summary
-        self._has_warned = False
+        self._is_silent = False
         await self._services.store.put(summary)
 
     async def get(
@@ -149,10 +149,13 @@ class SummaryRegistry:
 
         Args:
             seconds: the longest wait; None = as long as it takes. A key that was late once is not waited for again.
+                While all is silent and late calls are still open, nothing is waited for.
             stop: ends the wait, as the host's cancellation does.
         """
         for node in nodes:
             self.start(node, log, target)
+        if seconds is not None and self._is_silent and self._late:
+            seconds = 0
         wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
         tasks = {self._tasks[key] for key in wanted if key in self._tasks}
 
@@ -169,17 +172,17 @@ class SummaryRegistry:
             self._late |= wanted & self._tasks.keys()
             # A request that waits once more, for the rest of its time, has got texts by its first wait.
             is_first = seconds == self._services.config.wait_seconds
-            if tasks and is_first and self.version == before and not (self._has_warned or is_stopped()):
+            if tasks and is_first and self.version == before and not (self._is_silent or is_stopped()):
                 self._warn()
         if not self._closed:  # at the session's end the tasks are cancelled: they have not failed
             await self.fill_in([node for node in nodes if node.key not in self._tasks], log)
 
     def _warn(self) -> None:
         """Warns of a wait that has brought no summary: a provider that hangs fails only much later."""
-        self._has_warned = True
+        self._is_silent = True
         logger.warning(
-            "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, and wait again "
-            "for later ones; check the provider that writes the summaries, or name another in summary_provider",
+            "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, until a call "
+            "has ended; check the provider that writes the summaries, or name another in summary_provider",
             self._services.config.wait_seconds,
         )
 
