@@ -1,4 +1,4 @@
-"""Virtual time: an event loop whose clock jumps to the next timer when nothing else is left to do."""
+"""Virtual time: sleeping takes no real seconds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class LoopClock:
     """The time of the running event loop, virtual or not."""
 
     def now(self) -> float:
-        """Seconds of the loop's time."""
+        """Returns the loop's time in seconds."""
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float, result: Any = None) -> Any:
-        """Sleeps like `asyncio.sleep`, also while a contestant has replaced that."""
+        """Sleeps as `asyncio.sleep` does, even while an adapter has replaced that."""
         return await _sleep(seconds, result)
 
     def pass_time(self, seconds: float) -> None:
@@ -55,15 +55,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._seconds
 
     def pass_time(self, seconds: float) -> None:
-        """Advances the clock."""
         self._seconds += seconds
 
 
 class _WithoutThreads(VirtualLoop):
-    """Work for an executor runs at once, so that no thread is overtaken."""
+    """A virtual loop that runs an executor's work at once: the clock would overtake a thread."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
-        """Runs the work at once, in this thread."""
         del executor
         future: asyncio.Future[T] = self.create_future()
         try:

@@ -1,20 +1,20 @@
-"""`python -m benchmarks.cuts`: where a large model summarised a coding session, what do its summary and our view hold?
+"""`python -m benchmarks.cuts`: what do a large model's summary and our view hold where it summarised a coding session?
 
-Claude Code's published sessions (`benchmarks.real.checkpoints`) hold the model's own summary at each compaction. The
-same rows are played to a contestant up to each of these *cuts*; nothing is compacted beyond what it does by itself.
-Its next request is judged there, a line for each text; one that the contestant lost holds nothing.
+Claude Code's published sessions (`benchmarks.real.checkpoints`) hold the summary that the model wrote at each
+compaction, here a *cut*. Each contestant plays the same rows and compacts when it chooses. Its request at each cut is
+judged; a request that fails holds nothing. The table has a line for each of these texts:
 
-* *model*: the model's summary. *notes*: our row of notes alone. *view*: the whole request. *newest*: the newest rows of
-  the view's size. *both*: the model's summary, and the newest rows that then find room in the view's size. *written*:
-  rows that no history row says, so summaries, notes, and rows that are shortened.
+* *model*: the model's summary. *notes*: our row of notes alone. *view*: the whole request.
+* *newest*: the newest rows of the view's size. *both*: the model's summary and the newest rows, together of that size.
+* *written*: rows of the view that the history does not have: summaries, notes, shortened rows.
 
-An *event* is an identifier in a short argument of a call between this cut and the next one, last shown before the cut;
-values that a tool's schema lists are none. A path has one spelling, from the session's folder on. *of_events* is the
-share that stands in the text, *of_control* that of the identifiers of the same rows that no later call names. *unsaid*
-events stand in no verbatim row of the view. *read_again* are files that one of the 20 calls behind the cut reads, and
-one before it had read. *sentences* are the user's own before the cut, *signed* those that hold a word of instructions;
-they are compared by their letters and digits alone. *tokens* is the mean over the *rows*, the cuts that have the text.
-*dollars* are those of all sessions, each up to its last cut.
+An *event* is an identifier that a call between this cut and the next one has in a short argument, and that was last
+shown before the cut. Values that a tool's schema lists do not count. Paths begin at the session's folder. *of_events*
+is the share of events that the text holds; *of_control* is that share of the identifiers that the same rows show and no
+later call names. *unsaid* events are in no verbatim row of the view. *read_again* files were read before the cut, and
+one of the 20 calls behind it reads them. *sentences* are the user's own before the cut, *signed* those with a word of
+instructions; only their letters and digits are compared. *tokens* is the mean over *rows*, the cuts that have the text.
+*dollars* pay for all sessions, each up to its last cut.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from benchmarks.words import identifiers, places
 _LISTED = {"model", "output_mode", "status", "subagent_type", "taskId", "type"}
 """Arguments whose values a tool's schema lists or numbers, such as `in_progress`."""
 _NOTES = "[Notes on messages"
-"""How the row of notes begins."""
+"""The beginning of the row of notes."""
 _BEHIND = 20
-"""Calls behind a cut among which a file counts as read again."""
+"""Calls behind a cut that are searched for files that are read again."""
 _TYPED = 1_000
-"""Characters of a message of the user's own words; longer ones hold pasted text, or a plan that the host filled in."""
+"""Characters. Longer messages of the user hold pasted text, or a plan that the host filled in."""
 _ALIEN = re.compile(r"(?s)```.*?(?:```|\Z)|<([\w-]+)>.*?</\1>|(?:(?<=\n)|\A)[ \t]*>[^\n]*")
-"""What is fenced, tagged or quoted."""
+"""Text that is fenced, tagged or quoted, so not the user's own."""
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _LEAST = 8
-"""Letters and digits of a sentence; "ok" says nothing."""
+"""Letters and digits of the shortest sentence that counts; "ok" says nothing."""
 _SIGN = re.compile(
     r"(?i)\b(?:always|never|don['’]?t|do not|must|make sure|ensure|from now on|only|prefer|avoid|instead|should not)\b"
 )
@@ -68,7 +68,7 @@ COLUMNS = (
 
 
 class Judge:
-    """Looks at the request at each cut of a session."""
+    """Judges the request at each cut of a session."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.counted = {text: Counter[str]() for text in _TEXTS}
@@ -81,11 +81,11 @@ class Judge:
 
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
         while self._left and (at := self._left[0][0].at) <= fed:
-            is_lost = any(row["role"] == "assistant" for row in self._rows[at:fed])  # a request came before this one
+            is_lost = any(row["role"] == "assistant" for row in self._rows[at:fed])  # the request at the cut failed
             self._judge(*self._left.pop(0), () if is_lost else view)
 
     def finish(self) -> None:
-        """Judges the cuts behind which no request came through."""
+        """Judges the last cuts, if no request succeeded after them."""
         self(len(self._rows), ())
 
     def _judge(self, cut: Cut, end: int, view: Sequence[Row]) -> None:
@@ -118,7 +118,7 @@ class Judge:
         others: Sequence[Sequence[str]],
         sentences: Mapping[str, bool],
     ) -> None:
-        """What one text holds of all that is asked for at a cut."""
+        """Counts how much one text holds of all that is asked for at a cut."""
         told, each = self.counted[name], self.each[name]
         told.update({"cuts": 1, "rows": bool(text)})
         each["tokens"] += [size] if text else []
@@ -131,7 +131,7 @@ class Judge:
             told.update({"sentences": 1, "of_sentences": held, "signed": signed, "of_signed": signed and held})
 
     def _events(self, cut: int, end: int) -> dict[str, int]:
-        """Identifiers that calls behind the cut name and that were last shown before it, each with the row of that."""
+        """Returns identifiers that calls behind the cut name, each with the row before the cut that last showed it."""
         found: dict[str, int] = {}
         for at in range(cut, end):
             for value in {one for text in asked_by(self._rows[at]) for one in self._identifiers(text)}:
@@ -141,16 +141,16 @@ class Judge:
         return found
 
     def _identifiers(self, text: str) -> set[str]:
-        """Those of a text, paths from the session's folder on."""
+        """Returns the identifiers of a text; its paths begin at the session's folder."""
         folder = f"{self._folder}/"
         return {value.removeprefix(folder).removeprefix("./") or value for value in identifiers(text)}
 
     def _last(self, value: str, before: int) -> int:
-        """The newest row before this one that shows a value, or -1."""
+        """Returns the newest row before this one that shows a value, or -1."""
         return next((at for at in range(before - 1, -1, -1) if places(self._texts[at], value)), -1)
 
     def _others(self, at: int, cut: int) -> list[str]:
-        """Identifiers that were last shown in this row, and that no call behind the cut names."""
+        """Returns the identifiers that this row was the last to show, and that no call behind the cut names."""
         later = "\n".join(arguments_of(call) for row in self._rows[cut:] for call in calls_of(row))
         found = (one for one in self._identifiers(self._texts[at]) if one not in later)
         return [one for one in found if self._last(one, cut) == at]
@@ -162,19 +162,19 @@ class Judge:
 
 
 def sentences_of(rows: Sequence[Row]) -> set[str]:
-    """What the user said in own words."""
+    """Returns the sentences that the user wrote, without pasted, fenced and quoted text."""
     texts = [text_of(row) for row in rows if row["role"] == "user"]
     parts = (part.strip() for text in texts if len(text) <= _TYPED for part in _END.split(_ALIEN.sub("\n", text)))
     return {part for part in parts if len(fold(part)) >= _LEAST}
 
 
 def is_signed(sentence: str) -> bool:
-    """True where it holds a word of instructions."""
+    """Returns True if a sentence holds a word of instructions."""
     return bool(_SIGN.search(sentence))
 
 
 def asked_by(row: Row) -> Iterator[str]:
-    """Short arguments of a row's calls; not those whose values a schema lists."""
+    """Yields the short arguments of a row's calls, except those whose values a schema lists."""
     left = [("", call["arguments"]) for call in calls_of(row)]
     while left:
         name, value = left.pop()
@@ -187,13 +187,13 @@ def asked_by(row: Row) -> Iterator[str]:
 
 
 def read_by(row: Row) -> Iterator[str]:
-    """For each call of a row the file that it reads, or an empty string."""
+    """Yields the file that each call of a row reads, or an empty string."""
     for call in calls_of(row):
         yield str(call["arguments"].get("file_path", "")) if call["tool"] == "Read" else ""
 
 
 def fold(text: str) -> str:
-    """The letters and digits of a text, in lower case."""
+    """Returns the letters and digits of a text, in lower case."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -202,7 +202,7 @@ def _size(rows: Sequence[Row]) -> int:
 
 
 def cell(window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
-    """One contestant in all sessions, each up to its last cut: a line for each text."""
+    """Plays one contestant in all sessions, each up to its last cut, and returns a line for each text."""
     judges, paid = [], Counter[str]()
     for path in half(SET, sealed):
         recorded = load(path, sealed)
@@ -219,7 +219,7 @@ def cell(window: str, summariser: str, contestant: str, sealed: bool = False) ->
 
 
 def summed(judges: Sequence[Judge], text: str) -> Figures:
-    """The figures of one text over all sessions."""
+    """Returns the figures of one text over all sessions."""
     told = sum((one.counted[text] for one in judges), Counter[str]())
     shares = {f"of_{kind}": told[f"of_{kind}"] / told[kind] for kind in _KINDS if told[kind]}
     each = {name: [value for one in judges for value in one.each[text][name]] for name in _MEANS}
@@ -234,7 +234,7 @@ def summed(judges: Sequence[Judge], text: str) -> Figures:
 def measured(
     windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
 ) -> list[Figures]:
-    """The lines of all cells, and what is missing."""
+    """Plays all cells and returns their lines."""
     wanted = [(window, how, who, sealed) for window in windows for how in summarisers for who in only]
     cells = run_all(cell, wanted, jobs, seconds=3_600, sealed=sealed)
     return [line for one in cells for line in one.get("lines", [one])]

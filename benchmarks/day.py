@@ -1,4 +1,4 @@
-"""`python -m benchmarks.day`: what a day costs at list prices: the recorded desk four times over, in one session."""
+"""`python -m benchmarks.day`: what does a day cost at list prices? The recorded desk, four times in one session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COPIES, WINDOW = 4, 1_000_000
 
 
 def whole(rows: list[Row]) -> list[Request]:
-    """Requests that send the whole history each time."""
+    """Returns requests that send the whole history each time."""
     found, total, sent = [], 0, 0
     for row in rows:
         if row["role"] == "assistant":
@@ -28,7 +28,7 @@ def whole(rows: list[Row]) -> list[Request]:
 
 
 async def compacted(rows: list[Row]) -> tuple[list[Request], SummarizingContextManager]:
-    """Requests of this module, with its defaults; code without a model stands in for the summariser."""
+    """Returns the requests of this module with its defaults; code without a model writes the summaries."""
     context = SummarizingContextManager()
     provider = OfflineProvider(count, context_window=WINDOW, max_output_tokens=4_000)
     found: list[Request] = []

@@ -1,13 +1,12 @@
 """`python -m benchmarks.false_lines`: how many lines of the notes say what their messages do not?
 
-Sessions are played to this module. Each line of each row of notes is looked up in the history by the form that
-docs/design.md promises, the same line of a session once; the code that wrote it is not asked. It is *false* where a
-quoted part does not stand in the message that it names, or not in this order; where another one spoke; where numbers do
-not ascend; where the words behind the arrow did not end the turn so far; where a name stands in no earlier call; or
-where it has no known form. Those of open data are printed.
+Sessions are played to this module. Each different line of the notes is looked up in the history, by the form that
+docs/design.md promises and without the code that wrote it. A line is *false* if the message that it names does not hold
+the quoted parts in this order; if somebody else spoke; if numbers do not ascend; if the words behind the arrow did not
+end the turn so far; if no earlier call holds a name; or if its form is unknown. False lines of open data are printed.
 
-*corrections* are pairs of a sentence of the user's that is quoted and a later one that takes something back and has a
-name or figure of it; of *uncorrected* ones the request does not show the later sentence.
+A *correction* is a pair: a quoted sentence of the user, and a later one that takes something back and repeats a name or
+figure of it. It is *uncorrected* if the request does not show the later sentence.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _CORRECTION = re.compile(
 
 
 class Watch:
-    """Looks up the notes of every request of a session."""
+    """Checks the notes of every request of a session."""
 
     def __init__(self, session: Session) -> None:
         self.is_true: dict[str, bool] = {}
@@ -77,7 +76,7 @@ class Watch:
                 self._correct(lines, end, fold(shown(view)))
 
     def _looked_up(self, lines: Sequence[str], end: int) -> Iterator[tuple[str, bool]]:
-        """Each line but headings and counts, and whether it is true."""
+        """Yields each line but headings and counts, and whether it is true."""
         last, is_used = 0, False
         for line in (one.removeprefix("> ") for one in lines):
             heading, _, items = line.partition(": ")
@@ -108,19 +107,19 @@ class Watch:
         return speaker == who and _stands(quoted, self._texts[number - 1])
 
     def _ends(self, user: int, number: int, end: int) -> bool:
-        """Whether nobody but tools spoke between a message and the next one of the user, or the end of the notes."""
+        """Returns True if this message ended the turn that a message of the user began, as far as the notes go."""
         roles = [row["role"] if self._texts[at] else "" for at, row in enumerate(self._rows[:end])]
         behind = next((role for role in roles[number:] if role in ("user", "assistant")), "user")
         return user < number and "user" not in roles[user:number] and behind == "user"
 
     def _ran(self, source: str, number: str, quoted: str | None) -> bool:
-        """Whether a call had this path or command, and a result of the message's calls these words."""
+        """Returns True if a call of the message has this path or command, and a result of its calls these words."""
         at = int(number) - 1
         there = _stands(source.strip(_MARKS), self._called[at])
         return there and (quoted is None or _stands(quoted[1:-1], self._results[at]))
 
     def _correct(self, lines: Sequence[str], end: int, view: str) -> None:
-        """Finds sentences that take back something of those that are quoted."""
+        """Finds later sentences that take back something of a quoted one."""
         for number, quoted in (said.groups() for said in map(_SAID.fullmatch, lines) if said):
             values = identifiers(quoted) if self._rows[int(number) - 1]["role"] == "user" else ()
             for sentence in filter(_CORRECTION.search, sentences_of(self._rows[int(number) : end]) if values else ()):
@@ -134,7 +133,7 @@ def _flat(*texts: str) -> str:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """What the arguments of a call hold."""
+    """Yields each value in the arguments of a call."""
     if isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
             yield from _strings(one)
@@ -143,7 +142,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _stands(quoted: str, text: str) -> bool:
-    """Whether the parts of a quotation stand in a text, in this order."""
+    """Returns True if a text holds the parts of a quotation in this order."""
     at = 0
     for part in map(str.strip, _LEFT_OUT.split(quoted)):
         found = text.find(part, at)
@@ -154,7 +153,7 @@ def _stands(quoted: str, text: str) -> bool:
 
 
 def cell(name: str, sealed: bool = False) -> Figures:
-    """The sessions of one set."""
+    """Plays the sessions of one set and counts their lines."""
     budget, sessions = SETS[name]
     found = Counter[str]()
     for session in sessions(sealed):
@@ -170,7 +169,6 @@ def cell(name: str, sealed: bool = False) -> Figures:
 
 
 def measured(sets: Sequence[str], jobs: int, sealed: bool) -> list[Figures]:
-    """A line for each set."""
     return run_all(cell, [(name, sealed) for name in sets], jobs, seconds=3_600, sealed=sealed)
 
 

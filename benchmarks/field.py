@@ -1,4 +1,4 @@
-"""`python -m benchmarks.field`: everyone on the same sessions, in virtual time, with a stand-in for the summariser.
+"""`python -m benchmarks.field`: all contestants on the same sessions, in virtual time, with scripted summaries.
 
 Without options, all contestants play the recorded session with planted facts at a window of 40,000 tokens, and then
 shorter ones: a window of 16,000, an agent that reads large files, invoices that a user typed, a summariser that is
@@ -45,18 +45,18 @@ COLUMNS = (
     *("breaks", "calls", "read", "wrote", "lost", "over_budget", "broken", "refused"),
 )
 HALF = 0.5
-"""Share of the facts from which on a price is worth comparing: a view that holds next to nothing is always cheap."""
+"""Prices are compared from this share of the facts on: a view that holds next to nothing is always cheap."""
 
 
 def cell(session: str, summariser: str, contestant: str) -> Figures:
-    """One contestant in one session."""
+    """Plays one contestant in one session."""
     played = SESSIONS[session]()
     result = play(EVERYONE[contestant], played, SUMMARISERS[summariser])
     return {**scores(played, result), "session": session, "summariser": summariser, "versions": result.versions}
 
 
 def measured(sessions: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
-    """All cells; without sessions those of `WHOLE`."""
+    """Plays all cells; if no sessions are named, those of `WHOLE`."""
     pairs = [(one, how) for one in sessions for how in summarisers] or WHOLE
     found = run_all(cell, [(*pair, name) for pair in pairs for name in only], jobs)
     for session, summariser in pairs:
@@ -65,7 +65,7 @@ def measured(sessions: Sequence[str], summarisers: Sequence[str], only: Sequence
 
 
 def compare(found: Sequence[Figures]) -> None:
-    """Add dollars as a multiple of those of the cheapest other library that keeps half of the facts."""
+    """Adds dollars as a multiple of those of the cheapest other library that keeps half of the facts."""
     others = {one.__name__ for one in PEERS}
     fair = [one for one in found if one["contestant"] in others and one.get("facts", 0) >= HALF and not one["lost"]]
     for one in found if fair else ():

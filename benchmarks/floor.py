@@ -1,9 +1,8 @@
-"""`python -m benchmarks.floor`: what is left of a user's values where no summary is ever written?
+"""`python -m benchmarks.floor`: what is left of a user's values if no summary is ever written?
 
-A user tells one value in each of 120 messages, no sentence like another, and the agent answers each; the window is
-8,000 tokens. Answers are *plain*, or they hold *figures* of their own, which nobody needs again. The summariser raises,
-answers nothing, or answers more than the window holds. *held* are the user's values in the last view, *near* those that
-stand near the words of their sentence.
+The user gives one value in each of 120 messages, and the agent answers each, in a window of 8,000 tokens. Its answers
+are *plain*, or hold *figures* that nobody needs again. The summariser raises, answers nothing, or answers more than the
+window holds. *held* are the user's values in the last view, *near* those of them near the words of their sentence.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ COLUMNS = ("answers", "summariser", "contestant", "values", "held", "near", "vie
 
 
 def session(answers: str, seed: int = 0) -> Session:
-    """The user's values as facts: codes, numbers, amounts and names."""
+    """Returns a session whose facts are the user's values: codes, numbers, amounts and names."""
     chance = random.Random(seed)
     things, properties = ([part.strip() for part in told.split(";")] for told in (_THINGS, _PROPERTIES))
     pairs = chance.sample([(what, whose) for what in properties for whose in things], _TURNS)
@@ -100,21 +99,21 @@ def session(answers: str, seed: int = 0) -> Session:
 
 
 def _figures(chance: random.Random) -> str:
-    """A sentence of the agent's own, or none."""
+    """Returns a sentence with figures of the agent's own, or an empty string."""
     told = {"a": chance.randrange(10_000, 100_000), "b": chance.randrange(100), "c": chance.randrange(10, 24)}
     told |= {"d": chance.randrange(10, 60), "e": chance.randrange(100, 1_000), "f": chance.randrange(10_000, 50_000)}
     return chance.choice(_FIGURES).format(**told).rstrip()
 
 
 def _value(turn: int, number: int, chance: random.Random) -> str:
-    """One of four kinds."""
+    """Returns a code, a number, an amount or a name, in turn."""
     letters = "".join(chance.sample("ABCDEFGHJKLMNPQRSTUVWXYZ", 2))
     name = "".join(_SYLLABLES[int(digit)] for digit in str(number)).capitalize()
     return (f"{letters}-{number}", str(number), f"{number / 100:.2f} euros", name)[turn % 4]
 
 
 def cell(answers: str, summariser: str, contestant: str) -> Figures:
-    """One contestant with one failure."""
+    """Plays one contestant with one failure."""
     played = session(answers)
     result = play(EVERYONE[contestant], played, FAILURES[summariser])
     text = shown(result.view)
@@ -130,7 +129,6 @@ def cell(answers: str, summariser: str, contestant: str) -> Figures:
 
 
 def measured(answers: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
-    """All cells."""
     return run_all(cell, [(kind, how, who) for kind in answers for how in summarisers for who in only], jobs)
 
 

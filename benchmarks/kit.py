@@ -1,8 +1,8 @@
-"""`python -m benchmarks.kit`: rounds of compaction-conformance-kit, by others, on its sessions and on the desk.
+"""`python -m benchmarks.kit`: compaction-conformance-kit, a test by others, on its own sessions and on the desk.
 
-The kit plants canaries, has a compactor work five times, each time on its own output, and looks for them. `ours` does
-what a host asks: nothing is due once a view fits. `forced` compacts each output as if pasted into a new session. The
-kit's checklists look for its own labels. Seeds and budgets (shares of characters) are those of its benchmark.
+The kit plants canaries, runs a compactor five times, each time on its own output, and looks for them. `ours` compacts
+as in a host: not where a view fits. `forced` compacts each output as if it were pasted into a new session. The kit's
+checklists look for its own labels. Seeds and budgets (shares of characters) are those of its benchmark.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = re.compile(r"^\[(system|user|assistant|tool)\] ", re.M)
 
 
 class OursInRounds:
-    """A manager a round, which knows what the round before showed and nothing else."""
+    """This module as a compactor: each round has a new manager, which knows only the view of the round before."""
 
     name = "ours"
 
@@ -57,7 +57,7 @@ class OursInRounds:
 
 
 def rows_of(turns: Iterable[Any]) -> list[Row]:
-    """Turns as rows; a view in one turn is taken apart again. System rows behind the first come as the user's."""
+    """Returns turns as rows, and splits a view that came as one turn. Later system rows become the user's."""
     rows: list[Row] = []
     for turn in turns:
         _, *parts = _SHOWN.split(turn.text if _SHOWN.match(turn.text) else f"[{turn.role}] {turn.text}")
@@ -68,12 +68,12 @@ def rows_of(turns: Iterable[Any]) -> list[Row]:
 
 
 def as_text(view: Iterable[Row]) -> str:
-    """A view as the kit writes turns."""
+    """Returns a view as the kit writes turns."""
     return "\n".join(f"[{row['role']}] {text_of(row)}" for row in view if text_of(row))
 
 
 def set_into(rows: Sequence[Row], turns: Sequence[Any]) -> tuple[Any, ...]:
-    """All as turns: pairs of the kit's, spread evenly, each before a row of the user."""
+    """Returns rows as turns, with the kit's pairs spread evenly, each before a row of the user."""
     places = [at for at, row in enumerate(rows) if row["role"] == "user"]
     pairs = [turn for turn in turns if turn.role != "system"]
     made = [type(turns[0])(row["role"], said(row)) for row in rows]
@@ -84,14 +84,14 @@ def set_into(rows: Sequence[Row], turns: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def cell(session: str, who: str) -> Figures:
-    """All sessions of one kind: a line for each compactor and budget."""
+    """Plays all sessions of one kind, and returns a line for each compactor and budget."""
     theirs = import_module("compaction_kit.cli").COMPACTORS
     made = theirs if who == "theirs" else {who: type(who, (OursInRounds,), {"name": who})}
     return {"lines": [{"compactor": one, **_figures(session, made[one], part)} for part in BUDGETS for one in made]}
 
 
 def _figures(session: str, compactor: Any, budget: float) -> Figures:
-    """By kind: the shares after each round, and the kit's verdict on them. Updates and pairs count after the last."""
+    """Returns each kind's shares after each round, with the kit's verdict; updates and pairs after the last."""
     kit = import_module("compaction_kit")
     runs, latest, stale, pairs = list[Any](), list[bool](), list[bool](), list[bool]()
     for builder, seed in product(BUILDERS[session.removeprefix("desk ")], SEEDS):
@@ -121,7 +121,7 @@ def _figures(session: str, compactor: Any, budget: float) -> Figures:
 
 
 def measured(sessions: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
-    """The lines of all cells."""
+    """Plays all cells and returns their lines."""
     return [line for one in run_all(cell, [*product(sessions, only)], jobs) for line in one.get("lines", [one])]
 
 

@@ -1,8 +1,8 @@
 """`python -m benchmarks.lasting`: which of the user's sentences does a request hold, many compactions later?
 
-The sessions of `benchmarks.cuts`, joined in the order of their names, are one long session. Sentences are the user's
-own, as they are judged there; those that stand in a second row are left out. Each is looked for in the request right
-after the 1st, 5th, 10th and 50th compaction behind it. *Signed* are those that hold a word of instructions.
+The sessions of `benchmarks.cuts` are joined into one, in the order of their names. Sentences are the user's own, as
+there, without those that a second row repeats. Each is looked for in the request right after the 1st, 5th, 10th and
+50th compaction behind it. *signed* sentences have a word of instructions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMNS = ("window", "summariser", "contestant", "compactions", *_EACH)
 
 
 class Watch:
-    """Counts the compactions behind each sentence, and looks for those whose number it is."""
+    """Looks for each sentence in the requests after certain compactions behind it."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.found, self.compactions = Counter[str](), 0
@@ -57,7 +57,7 @@ class Watch:
 
 
 def cell(window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
-    """One contestant in the sessions of one half."""
+    """Plays one contestant in the joined sessions of one half."""
     rows = tuple(row for path in half(SET, sealed) for row in load(path, sealed).session.rows)
     watch = Watch(rows)
     session = Session(name="joined", rows=rows, budget=WINDOWS[window])
@@ -69,7 +69,6 @@ def cell(window: str, summariser: str, contestant: str, sealed: bool = False) ->
 def measured(
     windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
 ) -> list[Figures]:
-    """A line for each contestant, and what is missing."""
     wanted = [(window, how, who, sealed) for window in windows for how in summarisers for who in only]
     return run_all(cell, wanted, jobs, seconds=3_600, sealed=sealed)
 

@@ -1,4 +1,4 @@
-"""What a session costs in dollars, at the list prices of two current models with a prompt cache."""
+"""Prices a session in dollars, at the list prices of two current models with a prompt cache."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Prices:
     long: int
     """Tokens of input above which the whole request is a long one."""
     times: float
-    """A long request's input, in the cache or not, costs so many times as much."""
+    """Factor of the price of a long request's input, cached or not."""
     times_output: float
 
     def of_requests(self, requests: Iterable[Request]) -> float:
-        """Dollars of the session's requests, the model's own answers aside, which are the same for all."""
+        """Returns the dollars of a session's requests, without the model's own answers, which are the same for all."""
         return sum(
             self._input(one.tokens) * (self.read * one.cached + self.write * (one.tokens - one.cached)) / 1e6
             for one in requests
         )
 
     def of_summaries(self, calls: Iterable[Call]) -> float:
-        """Dollars of the summariser's calls. Each shows something else, so no cache helps."""
+        """Returns the dollars of the summariser's calls. Each shows something else, so no cache helps."""
         return sum(
             (self._input(one.read) * self.input * one.read + self._output(one.read) * self.output * one.wrote) / 1e6
             for one in calls
@@ -53,10 +53,10 @@ MODELS: Mapping[str, Prices] = {
     "haiku": Prices("Claude Haiku 5.5", 0.1, 0.125, 0.01, 0.5, 100_000, 5.0, 5.0),
 }
 DOLLARS = tuple(f"dollars_{model}" for model in MODELS)
-"""Names of the figures."""
+"""Names of the figures of `dollars`."""
 
 
 def dollars(result: Result) -> dict[str, float]:
-    """Dollars of a session with each model."""
+    """Returns the dollars of a session with each model."""
     found = (prices.of_requests(result.requests) + prices.of_summaries(result.calls) for prices in MODELS.values())
     return dict(zip(DOLLARS, found, strict=True))

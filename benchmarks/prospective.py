@@ -1,13 +1,13 @@
 """`python -m benchmarks.prospective`: does a view still hold what the agent's next call needs?
 
-Each identifier in a short argument of a call that was last shown in a row which no longer stands verbatim in the view
-is one event. It is held where it stands in the view that this request got; *bare* counts a path without its first "./"
-too. *Far* events are those that were last shown more than 18,000 tokens ago, the same ones for every contestant.
-*Control* is what room does without selection: of the identifiers that were last shown in the same row, and that no
-later call names, the share that stands in the view. *Tail* is what the newest rows of the view's size hold, with no
-summary at all. *Written* are tokens that no row says.
+An *event* is an identifier in a short argument of a call, if the row that last showed it is no longer verbatim in the
+view. It is *held* if this request's view shows it; *bare* also counts a path without its first "./". *far* identifiers
+were last shown more than 18,000 tokens ago, and are the same for every contestant. *control* shows what room does
+without selection: of the identifiers that the same row was the last to show and no later call names, the share in the
+view. *tail* counts the events that the newest rows of the view's size hold, without any summary. *written* are tokens
+of rows that the session does not have.
 
-Pi recorded its own summaries at two cuts of a session. Events there are last shown before the first row that pi kept.
+Pi recorded its own summaries at two cuts of a session. Events there were last shown before the first row that pi kept.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FAR = 18_000
 SHORT = 300
 """Characters of an argument."""
 _LEAST = 0.45
-"""Smaller sessions, by this share of the window, are not played: by default no contestant summarises there."""
+"""Sessions below this share of the window are not played: by default no contestant summarises there."""
 WINDOWS = {"40k": 40_000, "200k": 200_000}
 COUNTED = ("events", "held", "bare", "tail", "paths", "paths held", "names", "names held", "far", "far held", *DOLLARS)
 MEANS = ("control", "view", "written")
@@ -45,12 +45,12 @@ COLUMNS = ("set", "window", "summariser", "contestant", "sessions", "played", *C
 
 
 class Watch:
-    """Looks at every request of a session and counts events."""
+    """Counts the events of every request of a session."""
 
     def __init__(self, session: Session, cuts: Sequence[Cut] = ()) -> None:
         self.found = Counter[str]()
         self.each: dict[str, list[float]] = {name: [] for name in MEANS}
-        """Of each event."""
+        """A figure for each event."""
         self._rows, self._cuts = session.rows, cuts
         self._texts = texts = [said(row) for row in session.rows]
         self._showing = cache(lambda value: [at for at, text in enumerate(texts) if value in text])
@@ -78,11 +78,11 @@ class Watch:
                 self._compare(fed, view, at, value)
 
     def _last(self, value: str, fed: int) -> int:
-        """The newest of the rows before the request that shows a value, or -1."""
+        """Returns the newest row before the request that shows a value, or -1."""
         return max((at for at in self._showing(value) if at < fed), default=-1)
 
     def _compare(self, fed: int, view: Sequence[Row], at: int, value: str) -> None:
-        """What stands beside an event: the tail, sizes, and the control."""
+        """Counts what an event is compared with: the tail, sizes, and the control."""
         size = sum(measure(row, count) for row in view)
         self.found["tail"] += bool(places(shown(newest(self._rows[:fed], size)), value))
         self.each["view"].append(size)
@@ -93,7 +93,7 @@ class Watch:
 
 
 def _asked(row: Row) -> Iterator[str]:
-    """The short arguments of a row's calls; in long ones an agent writes what it makes up, such as a file."""
+    """Yields the short arguments of a row's calls. Long ones hold what the agent made up, such as a file."""
     left = [call["arguments"] for call in calls_of(row)]
     while left:
         value = left.pop()
@@ -104,7 +104,7 @@ def _asked(row: Row) -> Iterator[str]:
 
 
 def cell(number: int, window: str, summariser: str, contestant: str, sealed: bool = False) -> Figures:
-    """One contestant in one session."""
+    """Plays one contestant in one session."""
     session = replace(load_all(sealed)[number], budget=WINDOWS[window])
     watch = Watch(session)
     result = play(EVERYONE[contestant], session, SUMMARISERS[summariser], look=watch)
@@ -117,7 +117,7 @@ def _set_of(session: Session) -> str:
 
 
 def at_cuts(contestant: str, window: str) -> Figures:
-    """The same events for pi and for ours, in the session that pi summarised."""
+    """Counts the same events for pi or for ours, in the session that pi summarised."""
     session, made = cuts()
     watch = Watch(session, made)
     if contestant == "pi":
@@ -131,7 +131,7 @@ def at_cuts(contestant: str, window: str) -> Figures:
 
 
 def summed(found: Sequence[Figures], sessions: Mapping[str, int]) -> list[Figures]:
-    """The figures of each contestant over so many sessions of each set, then the missing ones."""
+    """Returns the figures of each contestant over the sessions of each set, then the missing cells."""
     cells: dict[tuple[str, ...], list[Figures]] = {}
     for one in found:
         if "missing" not in one:
@@ -148,7 +148,7 @@ def summed(found: Sequence[Figures], sessions: Mapping[str, int]) -> list[Figure
 def measured(
     windows: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int, sealed: bool
 ) -> list[Figures]:
-    """The sums over all sessions, then pi's cuts."""
+    """Returns the sums over all sessions, then pi's cuts."""
     sessions = load_all(sealed)
     sizes = [sum(measure(row, count) for row in session.rows) for session in sessions]
     wanted = [

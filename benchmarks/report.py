@@ -1,4 +1,4 @@
-"""Cells in processes of their own, and what comes of them: JSON and one table."""
+"""Runs cells in processes of their own, and writes their figures as JSON and as one table."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _SHOW: dict[str, Callable[[Any], str]] = {
         "{:.0%}".format,
     ),
 }
-"""How figures are shown that are no plain numbers."""
+"""Formats of figures that are no plain numbers."""
 
 
 def run_all(
     cell: Cell, wanted: Sequence[tuple[Any, ...]], jobs: int = 2, seconds: int = 600, sealed: bool = False
 ) -> list[Figures]:
-    """The figures of each cell, in order; what a cell raised stands in its place under `missing`.
+    """Returns the figures of each cell, in order; if a cell raises, its error, under `missing`.
 
     Args:
-        cell: a function of a module, called in a process that nothing else has run in.
-        wanted: its arguments.
+        cell: a function of a module; each call has a fresh process.
+        wanted: the arguments of each call.
         seconds: real ones, after which a cell is given up.
-        sealed: of what is raised, the type alone is told: the text may hold some of the data.
+        sealed: reports only the type of an error: its text may hold some of the data.
     """
     found: list[Figures] = []
     started = time.monotonic()
@@ -56,7 +56,7 @@ def run_all(
             try:
                 found.append(future.result())
                 said = ""
-            except Exception as error:  # noqa: BLE001 (whatever a peer raises is told)
+            except Exception as error:  # noqa: BLE001 (a peer may raise anything)
                 said = type(error).__name__ + ("" if sealed else f": {error}".partition("\n")[0])
                 found.append({"cell": name, "missing": said})
             print(f"{time.monotonic() - started:5.0f} s  {name}  {said}", file=sys.stderr, flush=True)
@@ -64,7 +64,7 @@ def run_all(
 
 
 def _quietly(cell: Cell, arguments: tuple[Any, ...], seconds: int) -> Figures:
-    """In a process of its own. Contestants tell of every failure; the figures count them."""
+    """Runs a cell without logs and warnings: contestants log every failure, and the figures count them."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, _stop)
@@ -78,7 +78,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def table(found: Sequence[Figures], columns: Sequence[str]) -> str:
-    """A Markdown table of those columns that any line has."""
+    """Returns a Markdown table of the columns that any line has."""
     lines = [one for one in found if "missing" not in one]
     columns = [name for name in columns if any(name in one for one in lines)]
     head = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
@@ -88,7 +88,7 @@ def table(found: Sequence[Figures], columns: Sequence[str]) -> str:
 
 
 def shown(name: str, value: Any) -> str:
-    """A figure as the table has it."""
+    """Returns a figure as the table shows it."""
     if value is None:
         return "–"
     if name in _SHOW:
@@ -106,12 +106,12 @@ def command(
     columns: Sequence[str],
     halves: bool = False,
 ) -> int:
-    """A command line: plays what its options name, prints the table, saves; 1 where something is missing.
+    """Runs a command line: plays what its options name, prints and saves the table. Returns 1 if a cell is missing.
 
     Args:
-        choices: by the name of an option: what it may name, and its default.
-        run: is called with what each option names, and with `jobs`.
-        halves: `run` takes `sealed` too, which plays the sealed half of the data.
+        choices: for each option the names that it takes, and its default.
+        run: gets what each option names, and `jobs`.
+        halves: `run` also gets `sealed`, which plays the sealed half of the data.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=about)
     for option, (known, default) in choices.items():
@@ -119,9 +119,9 @@ def command(
         told: dict[str, Any] = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": names}
         parser.add_argument(f"--{option}", nargs="+", **told)
     if halves:
-        parser.add_argument("--sealed", action="store_true", help="the sealed half, for a release: tells sums alone")
+        parser.add_argument("--sealed", action="store_true", help="play the sealed half, and print sums alone")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, as this module's part of this JSON")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write all figures into this JSON file")
     given = vars(parser.parse_args())
     path = given.pop("save")
     try:
@@ -135,7 +135,7 @@ def command(
 
 
 def save(path: Path | None, name: str, found: Sequence[Figures]) -> None:
-    """Merge figures, one a line, into a JSON file under their name, with the day, the commit and the command."""
+    """Merges figures into a JSON file, one a line, under their name, with the day, the commit and the command."""
     if path is not None:
         kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
         asked = f"python -m benchmarks.{name.replace(' ', ' --')}"
@@ -149,7 +149,7 @@ def save(path: Path | None, name: str, found: Sequence[Figures]) -> None:
 
 
 def _commit() -> str | None:
-    """Of the checkout that the measured package stands in, if it stands in one."""
+    """Returns the commit of the checkout that holds the measured package, or None."""
     checkout = Path(context_summarize.__file__).parents[1]
     if not (checkout / ".git").exists():
         return None
@@ -158,7 +158,7 @@ def _commit() -> str | None:
 
 
 def rounded(value: Any) -> Any:
-    """Figures with four significant digits."""
+    """Returns figures with four significant digits."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, Mapping):

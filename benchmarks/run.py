@@ -1,9 +1,7 @@
 """The harness: plays a session to a contestant with a summariser on a clock, and measures every request.
 
-    python -m benchmarks.run [--sessions …] [--only …]     everyone on the field's sessions: one table, and JSON
-
-Before each assistant row a request is made, as an agent's loop does; then the row is added. What happens between, the
-answer of the session's own model, takes the time that such an answer would take.
+Before each assistant row it makes a request, as an agent's loop does; then it adds the row. Between the two, as much
+time passes as the session's own model would take for its answer.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from benchmarks.summarisers import MAX_OUTPUT, Call, Keeping, Summariser, second
 from benchmarks.tokens import Counting, Row, broken_pairs, count, measure, text_of
 
 Look = Callable[[int, Sequence[Row]], None]
-"""Is shown each request: rows that were fed before it, and its view."""
+"""Gets each request: the number of rows before it, and its view."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,24 +35,24 @@ class Request:
     tokens: int = 0
     """Of its view."""
     cached: int = 0
-    """Tokens that stand where they stood in the view before: what a provider's prompt cache holds."""
+    """Tokens with which the view begins as the one before did: what a provider's prompt cache holds."""
     waited: float = 0.0
-    """Seconds until its rows were there, on the harness's clock."""
+    """Seconds until the contestant returned the view, on the harness's clock."""
     latency: float = 0.0
     """Seconds that the session's own model takes for its answer."""
     cpu: float = 0.0
-    """Seconds of the process for the rows since the request before, the request, and work while the model answers."""
+    """CPU seconds for the rows since the request before, for the request, and for work while the model answers."""
     cpu_counting: float = 0.0
-    """Seconds of these that the contestant spent counting with the counter of the harness."""
+    """CPU seconds of these that the contestant spent in the counter of the harness."""
     broken: int = 0
     """Calls without their result, and results without their call."""
     lost: str = ""
-    """What was raised into the host, if anything was."""
+    """The error that reached the host, if one did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one contestant did in one session."""
+    """The requests and calls of one contestant in one session."""
 
     contestant: str
     session: str
@@ -72,7 +70,7 @@ class Result:
 
 
 class _Play:
-    """One session under way."""
+    """One session that is being played."""
 
     def __init__(
         self, made: type[Contestant], session: Session, summariser: Summariser, *, cached: bool, real_time: bool
@@ -95,7 +93,7 @@ class _Play:
         self._contestant = made(self._terms)
         started = time.process_time()
         converted = self._contestant.convert(session.rows)
-        # There and back; a view is only brought back.
+        # The adapter converted there and back; a view is only brought back.
         self._conversion = (time.process_time() - started) / 2 / max(1, len(converted))
         """CPU seconds that the adapter takes to bring one row back."""
         if converted not in (list(session.rows), spoken):
@@ -148,7 +146,7 @@ class _Play:
         try:
             with self._measured():
                 view = await self._contestant.view()
-        except Exception as error:  # noqa: BLE001 (whatever reaches the host is what is counted)
+        except Exception as error:  # noqa: BLE001 (any error that reaches the host counts)
             waited = self._clock.now() - began
             self._requests.append(Request(fed=fed, waited=waited, lost=f"{type(error).__name__}: {error}"[:200]))
             return
@@ -174,7 +172,7 @@ class _Play:
         )
 
     def _compared(self, view: Sequence[Row]) -> tuple[int, int]:
-        """(tokens, tokens that stand where they stood in the view before)."""
+        """Returns a view's tokens, and how many of them a cache of the view before holds."""
         same = 0
         for old, new in zip(self._view, view, strict=False):
             if any(old.get(key) != new.get(key) for key in ("role", "content", "tool_calls")):
@@ -198,12 +196,12 @@ def play(
     real_time: bool = False,
     minutes: float = 60.0,
 ) -> Result:
-    """Play a session to a contestant.
+    """Plays a session to a contestant.
 
     Args:
-        look: is shown every request.
-        cached: the contestant's counter has a cache; without, its CPU holds all of its counting.
-        real_time: the summariser takes its own, and the session's own model answers at once; without, time is
+        look: gets every request.
+        cached: gives the contestant's counter a cache; without one, its CPU seconds hold all of its counting.
+        real_time: waits for the summariser, and lets the session's own model answer at once; otherwise time is
             virtual, and a contestant's own work takes none.
         minutes: real ones, after which the session ends early.
 

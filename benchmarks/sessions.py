@@ -37,23 +37,23 @@ class Question:
 
     text: str
     golds: tuple[str, ...]
-    """Values of the answer (numbers, dates, names) that stand in the rows that hold it; empty for other answers."""
+    """Values of the answer (numbers, dates, names), as its sources show them; empty for other answers."""
     instruction: str | None = None
-    """The user's standing instruction that the question tests, if it tests one."""
+    """The user's lasting instruction that the question tests, if it tests one."""
     subject: str | None = None
-    """The identifier that the question is about, where only its presence beside a value says what the value is."""
+    """The identifier that the question is about, if that alone must be near a gold value."""
     sources: tuple[int, ...] = ()
     """Indexes of the rows that hold the answer; empty where the data set names none."""
 
     @property
     def words(self) -> set[str]:
-        """The words that must stand near a gold value."""
+        """The words that must be near a gold value."""
         return significant_words(self.subject or self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What is played to a contestant."""
+    """A conversation that is played to contestants."""
 
     name: str
     rows: tuple[Row, ...]
@@ -65,7 +65,7 @@ class Session:
 
 
 def recorded(copies: int = 1, path: Path = RECORDING) -> list[Row]:
-    """A recording, a message a line, joined `copies` times; ids differ between them, the system prompt comes once."""
+    """Returns a recording, joined `copies` times. Ids differ between copies; the system prompt comes once."""
     lines = path.read_text("utf-8").splitlines()
     joined = [json.loads(line if copy == 0 else _renamed(line, copy)) for copy in range(copies) for line in lines]
     return [row for at, row in enumerate(joined) if row["role"] != "system" or at < len(lines)]
@@ -76,7 +76,7 @@ _CHARS = "0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _renamed(line: str, copy: int) -> str:
-    """The line with call ids, reservation codes and numbers of users and cards changed, the same way throughout."""
+    """Returns a line with other ids of calls, reservations, users and cards, changed alike in the whole copy."""
 
     def turned(match: re.Match[str]) -> str:
         if match[0] == "call_":
@@ -88,13 +88,10 @@ def _renamed(line: str, copy: int) -> str:
     return _ID.sub(turned, line)
 
 
-# --- planted facts ------------------------------------------------------------------------------------------------
-
-
 def plant(rows: Sequence[Row], facts: int, seed: int = 0) -> tuple[tuple[Row, ...], tuple[str, ...]]:
-    """Copies of the rows with facts in them, spread evenly over the session and alike over roles and kinds.
+    """Returns copies of the rows with facts in them, spread evenly over the session, roles and kinds, and the facts.
 
-    Each stands at a blank of its row's text, chosen by the seed; rows without text hold none.
+    The seed chooses the blank of a row's text where a fact goes. Rows without text get none.
     """
     chance = random.Random(seed)
     planted = [dict(row) for row in rows]
@@ -104,7 +101,7 @@ def plant(rows: Sequence[Row], facts: int, seed: int = 0) -> tuple[tuple[Row, ..
     made = []
     for number in range(facts):
         found = list(by_role.values())[number % len(by_role)]
-        # One spot a fact, moved by chance within its share of the session.
+        # Each fact has its own part of the session; chance chooses the row in it.
         at = found[min(len(found) - 1, int((number + chance.random()) / facts * len(found)))]
         is_code = number // len(by_role) % 2 == 0
         value = f"FACT-{number:04d}-{chance.randrange(65536):04X}" if is_code else f"watchword {watchwords.pop()}"
@@ -120,24 +117,21 @@ def _with_text(rows: Sequence[Row], role: str) -> list[int]:
 
 
 def _noted(text: str, value: str, chance: random.Random) -> str:
-    """The text with a note at one of its blanks, but not within a fact that stands there already."""
+    """Returns the text with a note at one of its blanks, but not inside an earlier fact."""
     inside = {at for match in FACT.finditer(text) for at in range(match.start(), match.end())}
     at = chance.choice([*(match.start() for match in re.finditer(" ", text) if match.start() not in inside), len(text)])
     return f"{text[:at]} (note: {value}){text[at:]}"
 
 
 def field(budget: int, seed: int = 0) -> Session:
-    """The airline desk with planted facts: 0.48 million tokens and 400 facts, a quarter of both for small windows."""
+    """Returns the desk with planted facts: 0.48 million tokens and 400 facts, a quarter of both for small windows."""
     copies = 4 if budget >= 40_000 else 1
     rows, facts = plant(recorded(copies), 100 * copies, seed)
     return Session(name=f"field-{budget // 1000}k-{seed}", rows=rows, facts=facts, budget=budget)
 
 
-# --- an agent that reads files --------------------------------------------------------------------------------------
-
-
 def reader(budget: int = 40_000, reads: int = 150, seed: int = 0) -> Session:
-    """An agent that reads 60 to 180 lines of Python's own library again and again, with hardly a word between."""
+    """Returns a session of an agent that again and again reads 60 to 180 lines of Python's own library."""
     chance = random.Random(seed)
     paths = sorted(Path(json.__file__).parent.parent.glob("[a-z]*.py"))
     files = [(file, file.read_text("utf-8", "replace").splitlines()) for file in paths]
@@ -159,7 +153,7 @@ def reader(budget: int = 40_000, reads: int = 150, seed: int = 0) -> Session:
 
 
 def called(number: int, name: str, arguments: dict[str, Any], text: str) -> list[Row]:
-    """A call and its result."""
+    """Returns the rows of a call and its result."""
     return [
         assistant("", [(f"call_{number:05d}", name, arguments)]),
         {"role": "tool", "tool_call_id": f"call_{number:05d}", "name": name, "content": text},
@@ -167,7 +161,7 @@ def called(number: int, name: str, arguments: dict[str, Any], text: str) -> list
 
 
 def assistant(text: str, calls: Sequence[tuple[str, str, Any]]) -> Row:
-    """An assistant's row as Amplifier's loops store it: calls (id, name, arguments) as blocks and in `tool_calls`."""
+    """Returns an assistant's row as Amplifier's loops store it: calls (id, name, arguments) are blocks too."""
     if not calls:
         return {"role": "assistant", "content": text}
     blocks = [{"type": "tool_call", "id": i, "name": name, "input": given} for i, name, given in calls]
@@ -177,7 +171,7 @@ def assistant(text: str, calls: Sequence[tuple[str, str, Any]]) -> Row:
 
 
 def invoices(count: int = 40, articles: int = 120) -> Session:
-    """The user types one invoice after another; each result lists other articles. What the user typed are the facts."""
+    """Returns a session whose user types one invoice after another, the facts; each result lists other articles."""
     rows: list[Row] = []
     typed = [f"INV-{number * 7_919 % 100_000:05d}" for number in range(1, count + 1)]
     for number, invoice in enumerate(typed):

@@ -1,9 +1,9 @@
 """`python -m benchmarks.small_window`: an agent with a small window and results that nearly fill it.
 
-The prompt takes 8,000 tokens, results take 300 to 5,000, and now and then three calls stand in one row. Sizes are
-*even*, all alike, or *small*, even over their logarithm. Half of the calls search for a name that an earlier result
-shows, newer ones more often. *breaks* are requests that do not begin as the one before them; *held* is the share of the
-*events*, names in calls that no verbatim row of the request shows.
+The prompt has 8,000 tokens, a result 300 to 5,000; now and then a row has three calls. Sizes are drawn evenly (*even*),
+or evenly over their logarithm (*small*). Half of the calls search for a name of an earlier result, mostly of a recent
+one. *breaks* are requests that do not begin as the one before them. *events* are names in calls that no verbatim row of
+the request shows; *held* is the share of them that the request shows.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ CONTESTANTS = {one.__name__: one for one in KINDS}
 
 
 def session(window: int, sizes: str, seed: int = 0) -> Session:
-    """An agent that reads Python's own library; the prompt stands in the first row."""
+    """Returns a session of an agent that reads Python's own library; the first row is the prompt."""
     chance = random.Random(seed)
     files = [(path, path.read_text("utf-8", "replace").splitlines()) for path in sorted(_library())]
     files = [(path, lines) for path, lines in files if len(lines) > 700]
@@ -92,7 +92,7 @@ def _library() -> list[Path]:
 
 
 def _calls(number: int, sizes: str, files: Sequence[Any], shown: list[list[str]], chance: random.Random) -> list[Row]:
-    """One row with calls, and their results."""
+    """Returns one row with calls, and their results."""
     calls, results = list[Any](), list[Row]()
     for at in range(3 if number % 9 == 4 else 1):
         path, lines = chance.choice(files)
@@ -110,7 +110,7 @@ def _calls(number: int, sizes: str, files: Sequence[Any], shown: list[list[str]]
 
 
 def _cut(lines: Sequence[str], tokens: int) -> str:
-    """So many tokens of these lines."""
+    """Returns the first of these lines, of so many tokens."""
     found: list[str] = []
     for line in lines:
         tokens -= count(f"{line}\n")
@@ -121,7 +121,7 @@ def _cut(lines: Sequence[str], tokens: int) -> str:
 
 
 def cell(window: str, sizes: str, seed: int, contestant: str) -> Figures:
-    """One contestant in one session."""
+    """Plays one contestant in one session."""
     played = session(WINDOWS[window], sizes, seed)
     watch = Watch(played)
     made = scores(played, play(CONTESTANTS[contestant], played, Extracting, look=watch))
@@ -132,7 +132,6 @@ def cell(window: str, sizes: str, seed: int, contestant: str) -> Figures:
 def measured(
     windows: Sequence[str], sizes: Sequence[str], seeds: Sequence[str], only: Sequence[str], jobs: int
 ) -> list[Figures]:
-    """All cells."""
     wanted = [(window, size, int(seed), who) for window in windows for size in sizes for seed in seeds for who in only]
     return run_all(cell, wanted, jobs)
 

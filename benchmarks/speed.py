@@ -1,4 +1,4 @@
-"""`make bench`: this module alone: the field's session, CPU of requests, blocks of the event loop, memory, imports.
+"""`make bench` measures this module alone: the field's session, blocks of the event loop, memory, imports, functions.
 
     python -m benchmarks.speed            all of it, within three minutes
     python -m benchmarks.speed --ratio    CPU of a request beside PydanticAI's; needs the environment of the peers
@@ -38,7 +38,7 @@ _BEAT = 0.002
 
 
 async def beat(blocks: list[float]) -> None:
-    """Note the time of each beat for which the event loop could do nothing else."""
+    """Notes how late each beat comes: so long the event loop could do nothing else."""
     while True:
         due, used = time.perf_counter() + _BEAT, time.process_time()
         await asyncio.sleep(_BEAT)
@@ -46,7 +46,7 @@ async def beat(blocks: list[float]) -> None:
 
 
 async def fed(given: list[Row], window: int, every: int) -> SummarizingContextManager:
-    """A manager that was fed these rows, with a request before the first assistant row of so many rows each."""
+    """Returns a manager that got these rows, with a request before an assistant row, once in so many rows."""
     manager, provider = SummarizingContextManager(config={"cache": "memory"}), ScriptedProvider(context_window=window)
     due = 0
     for at, row in enumerate(given):
@@ -60,12 +60,12 @@ async def fed(given: list[Row], window: int, every: int) -> SummarizingContextMa
 
 
 def rows(count: int) -> list[Row]:
-    """So many rows: the recording over and over, with other ids."""
+    """Returns so many rows: the recording over and over, with other ids."""
     return recorded(copies=1 + count // 1_300)[:count]
 
 
 def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
-    """The longest block of the event loop, of a session or of rows that come at once, one of them large."""
+    """Measures the longest block of the event loop, in a session or for rows that come at once; one row is large."""
 
     async def main() -> Figures:
         await (await fed(rows(100), window, 1)).close()  # loads what is loaded once a process
@@ -92,7 +92,7 @@ def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
 
 
 def memory(count: int) -> Figures:
-    """Bytes of a manager that was fed so many rows, over the bytes of those rows alone."""
+    """Measures the bytes of a manager that got so many rows, over the bytes of those rows alone."""
 
     async def main() -> Figures:
         await (await fed(rows(100), 40_000, 40)).close()
@@ -111,7 +111,7 @@ def memory(count: int) -> Figures:
 
 
 def startup(runs: int) -> Figures:
-    """What our import adds to amplifier_core's, the smallest of several fresh interpreters."""
+    """Measures what our import adds to amplifier_core's: the smallest time of several fresh interpreters."""
     # amplifier_core loads its message models lazily; a session that uses any provider has them loaded.
     code = (
         "import time, amplifier_core, amplifier_core.message_models; t = time.process_time();"
@@ -123,7 +123,7 @@ def startup(runs: int) -> Figures:
 
 
 async def traced(what: str, manager: SummarizingContextManager, provider: ScriptedProvider) -> list[Figures]:
-    """Distinct functions and files of one request; comprehensions and lambdas belong to the function around them."""
+    """Counts functions and files that one request runs; comprehensions and lambdas belong to the function around."""
     found, package = set[CodeType](), str(Path(context_summarize.__file__).parent)
 
     def called(frame: FrameType, event: str, argument: Any) -> None:
@@ -143,7 +143,7 @@ async def traced(what: str, manager: SummarizingContextManager, provider: Script
 
 
 async def counted() -> list[Figures]:
-    """Functions and files of the package that run in a quiet request and in a compaction."""
+    """Counts functions and files of the package that a quiet request and a first compaction run."""
     provider = ScriptedProvider(context_window=40_000)
     manager = SummarizingContextManager(config={"cache": "memory", "prefetch": False})
     given, found = iter(recorded()), list[Figures]()
@@ -160,19 +160,19 @@ async def counted() -> list[Figures]:
 
 
 def measured() -> list[Figures]:
-    """Blocks, memory and imports, each in a process of its own, one after the other, and the trace."""
+    """Measures blocks, memory and imports, each in a process of its own, and counts functions."""
     blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
     found = [*run_all(block, blocks, jobs=1), *run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
     return found + asyncio.run(counted())
 
 
 def requests(contestant: str) -> Figures:
-    """CPU of a contestant's requests at a window of 40,000, with all of its own counting."""
+    """Measures the CPU of a contestant's requests at a window of 40,000, with all of its own counting."""
     return cpu(play(EVERYONE[contestant], field.SESSIONS["field-40k"](), cached=False))
 
 
 def ratio() -> list[Figures]:
-    """CPU of our requests over PydanticAI's: medians over runs that take turns."""
+    """Divides the CPU of our requests by that of PydanticAI's: medians of runs that take turns."""
     names = "Ours", "PydanticAI"
     found = run_all(requests, [(name,) for name in names * REPEATS], jobs=1)
     if any("missing" in one for one in found):
@@ -189,10 +189,10 @@ def ratio() -> list[Figures]:
 
 
 def main() -> int:
-    """Measure and print; 1 where something failed."""
+    """Measures and prints; returns 1 if something failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--ratio", action="store_true", help="CPU beside PydanticAI's")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, as this module's part of this JSON")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write all figures into this JSON file")
     given = parser.parse_args()
     if not given.ratio:
         print(table(run_all(field.cell, [("field-40k", "keeps-95", "Ours")]), field.COLUMNS), "\n")

@@ -1,4 +1,4 @@
-"""The stand-ins for a model that writes summaries: the same one for all contestants, with a latency, and no model."""
+"""Stand-ins for a model that writes summaries: code with a model's latency, the same for all contestants."""
 
 from __future__ import annotations
 
@@ -17,22 +17,19 @@ from benchmarks.tokens import Count
 from benchmarks.words import identifiers, significant_words, words
 
 MAX_OUTPUT = 4_000
-"""Tokens of the longest answer, unless less is asked for; a window is so much larger than the budget of a request."""
+"""Tokens of the longest answer. A window is so much larger than the budget of a request."""
 _SHARE = 1 / 6
-"""Length of an answer as a share of what is shown, where no length is asked for."""
+"""Length of an answer as a share of the input, if the prompt asks for no length."""
 _ASKED = re.compile(r"[Uu]se at most (\d+) words|[Tt]arget ~?(\d+) tokens")
 _SPACES = re.compile(r"[ \t]+")
 
 
 class DoesNotFit(Exception):
-    """The summariser's window is too small for what it is shown.
-
-    An adapter raises what its framework's own model clients raise then, where there is such an error.
-    """
+    """The summariser's window is too small for the input. Adapters raise their framework's own error, if it has one."""
 
 
 class SummariserDown(ConnectionError):
-    """What a summariser raises whose service is down."""
+    """The summariser's service is down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Call:
 
 
 def seconds_of(read: int, wrote: int) -> float:
-    """Latency of an answer of a model: one second, and what reading and writing take."""
+    """Returns the latency of a model's answer: one second, and the time for reading and writing."""
     return 1.0 + 0.0001 * read + 0.02 * wrote
 
 
@@ -54,7 +51,7 @@ class Summariser:
     """One summariser for all contestants. Subclasses say what it writes.
 
     Args:
-        count: tokens of a text.
+        count: counts the tokens of a text.
         window: tokens of input and answer together.
     """
 
@@ -65,23 +62,23 @@ class Summariser:
         """Seconds of CPU that the stand-in itself has used."""
 
     async def ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
-        """Its answer, after its latency.
+        """Returns the answer after its latency.
 
         Raises:
-            DoesNotFit: input and answer are longer than its window.
+            DoesNotFit: input and answer are longer than the window.
         """
         text, seconds = self._answered(shown, instructions, max_output)
         await LoopClock().sleep(seconds)
         return text
 
     def ask_blocking(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
-        """The same for a contestant that cannot await, in virtual time: it passes, and nothing else is done."""
+        """Returns the answer to a contestant that cannot await. Virtual time passes, and nothing else runs."""
         text, seconds = self._answered(shown, instructions, max_output)
         LoopClock().pass_time(seconds)
         return text
 
     def _answered(self, *asked: Any) -> tuple[str, float]:
-        """The answer, and its latency."""
+        """Returns the answer and its latency."""
         started = time.process_time()
         try:
             text = self._written(*asked)
@@ -90,7 +87,7 @@ class Summariser:
         return text, seconds_of(self.calls[-1].read, self.calls[-1].wrote)
 
     def text(self, shown: str, room: int) -> str:
-        """A summary of `room` tokens at most."""
+        """Returns a summary of at most `room` tokens."""
         raise NotImplementedError
 
     def _written(self, shown: str, instructions: str, max_output: int | None) -> str:
@@ -109,7 +106,7 @@ class Summariser:
 
 
 def _asked(prompt: str) -> float | None:
-    """Tokens that the prompt asks for, if it states a length; a word is four thirds of one."""
+    """Returns the tokens that a prompt asks for, if it states a length; a word is four thirds of a token."""
     found = _ASKED.search(prompt[:4_000]) or _ASKED.search(prompt[-4_000:])
     if found is None:
         return None
@@ -117,7 +114,7 @@ def _asked(prompt: str) -> float | None:
 
 
 class Keeping(Summariser):
-    """Keeps each planted fact that it is shown with the same chance, among filler; facts without room are lost."""
+    """Keeps each planted fact of the input with the same chance, among filler. Facts without room are lost."""
 
     keep = 0.95
     seed = 0
@@ -155,14 +152,14 @@ class Keeping(Summariser):
 
 
 def _mixed(some: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Both, each in its order, spread evenly."""
+    """Returns both as one list, each in its order, spread evenly."""
     placed = [((at + 0.5) / len(some), text) for at, text in enumerate(some)]
     placed += [((at + 0.5) / len(others), text) for at, text in enumerate(others)]
     return [text for _, text in sorted(placed, key=lambda pair: pair[0])]
 
 
 class Extracting(Summariser):
-    """Writes the sentences whose telling words are most frequent, in their order (Luhn 1958)."""
+    """Writes the sentences with the most frequent significant words, in their order (Luhn 1958)."""
 
     _end = re.compile(r"(?<=[.!?:])\s+|\n+")
     _longest = 120
@@ -188,7 +185,7 @@ class Extracting(Summariser):
 
 
 class Naming(Extracting):
-    """Writes the lines that name most identifiers, in their order."""
+    """Writes the lines that name the most identifiers, in their order."""
 
     _end = re.compile(r"\n+")
 

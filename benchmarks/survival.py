@@ -1,9 +1,9 @@
-"""`python -m benchmarks.survival`: what still stands in the view after one, five and ten compactions in a row.
+"""`python -m benchmarks.survival`: what does a view hold after one, five and ten compactions in a row?
 
-Items of four kinds are set by a seed into the first part of the recorded desk, before anybody compacts. A compaction is
-a request whose view does not continue the one before and holds fewer tokens. Each share is the mean of the seeds, with
-the lowest and the highest. The extractive summarisers know nothing of the items: a model would keep more instructions
-and requests in its prose. *Session* are the tokens before the last compaction, *view* those after each of them.
+A seed places items of four kinds in the first part of the recorded desk, before anybody compacts. A compaction is a
+request whose view does not continue the one before and has fewer tokens. Each share is the mean of the seeds, with the
+lowest and the highest. Summarisers that extract know nothing of the items: a model would keep more instructions and
+requests in its prose. *session* has the tokens before the last compaction, *view* the mean of those after each.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _FIRST_PART = 150
 SEEDS = ("0", "1", "2")
 COLUMNS = ("summariser", "contestant", "kind", "items", "after 1", "after 5", "after 10", "session", "view")
 ITEMS = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
-"""A kind and a text each, in which every # becomes a digit; behind a value's words stands the value."""
+"""Each line has a kind and a text. Every # becomes a digit; a value follows its words."""
 KINDS = ("instruction", "request", "file", "value")
 Item = tuple[str, str, str]
-"""Its kind, its text, and the value that the text speaks of."""
+"""Its kind, its text, and the value that the text is about."""
 
 
 class Enough(Exception):
@@ -44,7 +44,7 @@ class Enough(Exception):
 
 
 def stands(item: Item, view: str) -> bool:
-    """True where an item stands in the text of a view."""
+    """Returns True if the text of a view holds an item."""
     kind, text, value = item
     if kind == "file":
         return bool(places(view, text))
@@ -52,7 +52,7 @@ def stands(item: Item, view: str) -> bool:
 
 
 def planted(seed: int, copies: int = 3) -> tuple[Session, list[Item]]:
-    """The desk with items in its first part: in what user and assistant say, in calls and in their results."""
+    """Returns the desk with items in its first part (messages, calls and results), and the items."""
     chance = random.Random(seed)
     rows = recorded(copies)
     prose = [at for at in range(_FIRST_PART) if isinstance(rows[at]["content"], str)]
@@ -83,13 +83,13 @@ def _call(number: int, text: str, value: str) -> list[Row]:
 
 
 def is_compacted(before: Sequence[Row], view: Sequence[Row]) -> bool:
-    """True where a view does not continue the one before and holds fewer tokens."""
+    """Returns True if a view does not continue the one before and has fewer tokens."""
     continued = [said(row) for row in view[: len(before)]] == [said(row) for row in before]
     return not continued and sum(measure(row, count) for row in view) < sum(measure(row, count) for row in before)
 
 
 class Watch:
-    """Finds the first ten compactions of a session, and what share of each kind stands after each of them."""
+    """Finds the first ten compactions of a session, and the share of each kind that the view holds after each."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.kept: dict[str, list[float]] = {kind: [] for kind in KINDS}
@@ -110,7 +110,7 @@ class Watch:
 
 
 def cell(summariser: str, contestant: str, seed: str) -> Figures:
-    """One contestant in one session."""
+    """Plays one contestant in one session."""
     session, items = planted(int(seed))
     watch = Watch(items)
     with suppress(Enough):
@@ -122,7 +122,7 @@ def cell(summariser: str, contestant: str, seed: str) -> Figures:
 
 
 def measured(summarisers: Sequence[str], only: Sequence[str], seeds: Sequence[str], jobs: int) -> list[Figures]:
-    """A line for each contestant and kind, then the cells that are missing."""
+    """Returns a line for each contestant and kind, then the missing cells."""
     names = [(how, who) for how in summarisers for who in only]
     found = run_all(cell, [(*name, seed) for name in names for seed in seeds], jobs)
     by_name = [[one for one in found if one.get("who") == name] for name in names]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.sweep`: what earlier or later compactions and longer summaries keep and cost, by window.
+"""`python -m benchmarks.sweep`: what do earlier or later compactions, or less room for summaries, keep and cost?
 
 `python -m benchmarks.prospective --only` takes the same contestants, with recorded coding sessions.
 """

@@ -1,4 +1,4 @@
-"""Tokens of texts and rows as the harness counts them, the same for every contestant and for every version of ours."""
+"""Counts the tokens of texts and rows, the same way for every contestant and every version of ours."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _PATTERN = (
 
 @functools.cache
 def encoding() -> tiktoken.Encoding:
-    """`o200k_base` from the ranks that come with the package; some 90 MB, so one a process."""
+    """Returns `o200k_base` from the package's ranks; it takes some 90 MB, so a process has one."""
     lines = (line.split() for line in lzma.decompress(_RANKS.read_bytes()).splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     return tiktoken.Encoding("benchmarks", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def count(text: str) -> int:
-    """Tokens of a text."""
+    """Counts the tokens of a text."""
     return len(encoding().encode_ordinary(text))
 
 
 class Counting:
-    """The counter that a contestant is given: its own cache or none, and the CPU seconds that counting took."""
+    """A contestant's counter, with a cache of its own or none; it adds up the CPU seconds that counting takes."""
 
     def __init__(self, *, cached: bool) -> None:
         self.cpu = 0.0
@@ -56,7 +56,7 @@ class Counting:
 
 
 def text_of(row: Row) -> str:
-    """The text of a row, without its calls."""
+    """Returns the text of a row, without its calls."""
     content = row["content"]
     if isinstance(content, str):
         return content
@@ -64,22 +64,21 @@ def text_of(row: Row) -> str:
 
 
 def calls_of(row: Row) -> list[Row]:
-    """The calls of a row."""
     return row.get("tool_calls") or []
 
 
 def said(row: Row) -> str:
-    """All that a row says: its text, and the arguments of its calls."""
+    """Returns all that a row says: its text, and the arguments of its calls."""
     return "\n".join([text_of(row), *(arguments_of(call) for call in calls_of(row))]).strip()
 
 
 def arguments_of(call: Row) -> str:
-    """The arguments of a call as they are counted and searched."""
+    """Returns the arguments of a call as they are counted and searched."""
     return json.dumps(call["arguments"], ensure_ascii=False, separators=(",", ":"))
 
 
 def measure(row: Row, counted: Count) -> int:
-    """Tokens of a row: its text, its calls, and the wrapping."""
+    """Counts the tokens of a row: its text, its calls, and the wrapping."""
     texts = [text_of(row)]
     for call in calls_of(row):
         texts += [call["tool"], arguments_of(call)]
@@ -87,7 +86,7 @@ def measure(row: Row, counted: Count) -> int:
 
 
 def broken_pairs(rows: Sequence[Row]) -> int:
-    """Calls without their result, and results without their call; calls at the very end may be open."""
+    """Counts calls without their result and results without their call; calls at the very end may be open."""
     broken, waiting = 0, set[str]()
     for row in rows:
         if row["role"] == "tool":

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import settings
 
 import context_summarize
-from tests.support.acceptance import PATHS
 from tests.support.effort import LONG, SMALL_EXAMPLES
 
 NO_SKIPS = "CONTEXT_SUMMARIZE_NO_SKIPS"
@@ -80,10 +79,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the acceptance suite; on a desk, what is marked `ci` is left out unless it is asked for by a mark."""
-    for item in items:
-        if item.path in PATHS:
-            item.add_marker("acceptance")
+    """On a desk, what is marked `ci` is left out unless it is asked for by a mark."""
     late = [item for item in items if item.get_closest_marker("ci")]
     if late and not LONG and "ci" not in config.getoption("-m"):
         config.hook.pytest_deselected(items=late)

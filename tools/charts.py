@@ -30,7 +30,7 @@ Figures = dict[str, Any]
 
 
 def style(colours: dict[str, str]) -> Any:
-    """Settings of matplotlib: texts stay texts, and the same figures give the same file."""
+    """Returns settings of matplotlib: texts stay texts, and the same figures give the same file."""
     parts = {"text.color": "quiet", "axes.labelcolor": "quiet", "xtick.color": "quiet", "ytick.color": "quiet"}
     parts |= {"axes.edgecolor": "line", "grid.color": "line", "axes.facecolor": "paper", "figure.facecolor": "paper"}
     fixed: Figures = {"svg.fonttype": "none", "svg.hashsalt": "charts", "font.sans-serif": ["DejaVu Sans"]}

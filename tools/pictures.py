@@ -32,7 +32,7 @@ def main() -> None:
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     drawn = chart(asyncio.run(replay(rows, provider)))
     for link in drawn.iter("a"):
-        del link.attrib["href"]  # leads to a part of the page
+        del link.attrib["href"]  # the link leads to a part of the page
     inside = "\n".join(tostring(part, encoding="unicode") for part in drawn)
     for scheme, colours in COLOURS.items():
         style = STYLE

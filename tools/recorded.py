@@ -8,8 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # plays this tree, not an installed package
 
-from tests.support.recorded import FILE, taped
-from tests.support.recorded_sessions import scripts
+from tests.support.recorded import FILE, scripts, taped
 
 
 def main() -> int:
@@ -17,17 +16,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sessions", nargs="*", help="names of sessions; all by default")
     parser.add_argument("--write", action="store_true", help="record them anew")
-    parser.add_argument("--dump", type=Path, metavar="DIR", help="write all in full there, for a diff")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="write all in full into new folders there, for a diff")
     given = parser.parse_args()
     known = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
-    if given.dump:
-        given.dump.mkdir(parents=True, exist_ok=True)
     has_changed = False
     for name, script in scripts().items():
         if given.sessions and name not in given.sessions:
             continue
-        started = time.process_time()
-        tape = taped(script, given.dump / name if given.dump else None)
+        started, folder = time.process_time(), given.dump / name if given.dump else None
+        if folder:
+            folder.mkdir(parents=True)
+        tape = taped(script, folder)
         digests = tape.digests()
         found = tape.differences(known.get(name, {}))
         has_changed |= bool(found)

@@ -1,11 +1,11 @@
-"""Anthropic's prompt cache, simulated: what a session writes into it and reads from it, by `summary_role`.
+"""Simulates Anthropic's prompt cache: what a session writes into it and reads from it, by `summary_role`.
 
 python -m benchmarks.hosts.blocks
 
-A request is tools, a system block and messages. The cache holds whatever ended at a breakpoint; a request reads the
-longest such beginning that ends at most 20 blocks before one of its own breakpoints, and writes the rest. Entries never
-end here, so a session without long pauses is what is shown. amplifier-module-provider-anthropic (commit 45147da) joins
-system rows; its breakpoints stand behind tools, system block, last message and what was last a request ago.
+A request has tools, a system block and messages. The cache holds each beginning that ended at a breakpoint. A request
+reads the longest of them that ends at most 20 blocks before one of its own breakpoints, and writes the rest. Entries
+never expire here, as in a session without long pauses. amplifier-module-provider-anthropic (commit 45147da) joins
+system rows, and sets breakpoints behind tools, system block, last message, and the last message of the request before.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ BUDGETS = 80_000, 180_000
 """Tokens for rows."""
 _LOOKBACK = 20
 _WRITE, _READ = 1.25, 0.1
-"""Prices of input that is written into the cache and read from it, as parts of the plain price."""
+"""Prices of input that is written into the cache and read from it, as multiples of the plain price."""
 COLUMNS = ("budget", "role", "requests", "prompt written", "cached", "written", "price")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a request, and whether a breakpoint stands behind it."""
+    """A part of a request, and whether a breakpoint follows it."""
 
     text: str
     is_end: bool = False
@@ -42,15 +42,15 @@ class Block:
 
 @dataclass(slots=True)
 class BlockCache:
-    """What a provider keeps of requests, and what they have read from it and written into it."""
+    """A provider's cache, and how many tokens requests have read from it and written into it."""
 
     read: int = 0
     written: int = 0
     _kept: set[int] = field(default_factory=set)
-    """Beginnings of requests that ended at a breakpoint."""
+    """Hashes of beginnings of requests that ended at a breakpoint."""
 
     def send(self, blocks: Sequence[Block]) -> Sequence[Block]:
-        """Takes a request in; the blocks of it that were written."""
+        """Takes a request, and returns the blocks that it wrote."""
         beginnings = [*itertools.accumulate((block.text for block in blocks), lambda *both: hash(both), initial=0)][1:]
         ends = [at for at, block in enumerate(blocks) if block.is_end]
         known = (at for end in ends for at in range(max(0, end - _LOOKBACK), end + 1) if beginnings[at] in self._kept)
@@ -62,7 +62,7 @@ class BlockCache:
 
 
 def laid_out(rows: Sequence[Row]) -> list[Block]:
-    """A view's rows as the provider sends them, with its breakpoints."""
+    """Returns a view's rows as the provider sends them, with its breakpoints."""
     system = "\n\n".join(str(row["content"]) for row in rows if row["role"] == "system")
     talk = [row for row in rows if row["role"] != "system"]
     said = [at for at, row in enumerate(talk) if row["role"] == "assistant"]
@@ -72,7 +72,7 @@ def laid_out(rows: Sequence[Row]) -> list[Block]:
 
 
 def play_role(budget: int, role: str) -> Figures:
-    """The figures of an agent that reads files."""
+    """Plays an agent that reads files, and returns its figures."""
     cache, written = BlockCache(), list[bool]()
     prompt, session = _filler("rule", PROMPT), reader(budget, reads=budget // 200)
 
@@ -100,7 +100,7 @@ def _size(text: str) -> int:
 
 @functools.cache
 def _filler(word: str, tokens: int) -> str:
-    """A text of about so many tokens."""
+    """Returns a text of about so many tokens."""
     return "\n".join(f"{word} {number}: do as it says." for number in range(tokens // 9))
 
 

@@ -2,12 +2,12 @@
 
 python -m benchmarks.hosts.command_line [--amplifier FILE] [--windows 200000 100000] [--shapes openai chat-completions]
 
-Real: `amplifier run` with the bundle, its prompt, hooks, tools and sub-agents, a process for each turn. A script stands
-in for the model, on a strict local server, and nothing is sent anywhere else. The script reads files with `read_file`,
-now and then three at once; in turn 2 a sub-agent does; turn 3 is killed; in turn 4 the server refuses a request for its
-length; in turn 5 summaries take eight seconds. What cannot be loaded, Amplifier leaves out: that is printed first.
+`amplifier run` is real, with the bundle's prompt, hooks, tools and sub-agents, a process for each turn. A script
+replaces the model, on a strict local server, and nothing is sent anywhere else. It reads files with `read_file`, now
+and then three at once; in turn 2 a sub-agent reads them; turn 3 is killed; in turn 4 the server refuses a request for
+its length; in turn 5 summaries take eight seconds. The modules that Amplifier cannot load are printed first.
 
-Amplifier installs the modules of the bundle beside itself, from where git finds them; its home is a new folder.
+Amplifier fetches the modules of the bundle with git, and installs them beside itself. Its home is a new folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONTEXTS: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
     "context-summarize": ([f"file://{ROOT}"], {"cache": "{folder}/summaries.db"}),
     "context-simple": ([], {}),
 }
-"""What mounts each context beside foundation, which mounts context-simple; and its settings."""
+"""For each context the bundles beside foundation, which itself mounts context-simple, and the settings."""
 COLUMNS = (
     *("window", "shape", "context", "turns failed", "requests", "refused", "faults", "compactions", "breaks"),
     *("cached", "largest", "calls", "waits", "longest wait"),
@@ -105,7 +105,7 @@ class Script:
         self.main, self.side = (Talk([], self.window, count, is_side=is_side) for is_side in (False, True))
 
     def respond(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to whoever asks; the newest mark of a user's message says in which conversation."""
+        """Answers a request. The newest mark in a message of the user names the conversation."""
         talk = self.main
         if body.get("tools"):
             texts = (json.dumps(item.get("content")) for item in reversed(body["input"]) if item.get("role") == "user")
@@ -130,7 +130,7 @@ def _call(number: int, at: int, name: str, arguments: Mapping[str, Any]) -> Item
 
 
 def _read(chance: random.Random) -> dict[str, Any]:
-    """Arguments that read 300 to 5,000 tokens."""
+    """Returns arguments that read 300 to 5,000 tokens."""
     file = chance.choice(_files())
     return {"file_path": str(file), "offset": chance.randrange(1, 200), "limit": chance.choice((30, 60, 120, 240, 400))}
 
@@ -141,7 +141,7 @@ def _files() -> list[Path]:
 
 
 def play(amplifier: str, home: Path, window: int, shape: str, context: str) -> Figures:
-    """The figures of one session, in a folder of its own within the home."""
+    """Plays one session, in a folder of its own within the home, and returns its figures."""
     folder, script = home / f"{window}-{shape}-{context}", Script(int(1.1 * window))
     events = _prepare(folder, window, context)
     sessions, failed, name = home / ".amplifier" / "projects", 0, ""
@@ -166,7 +166,7 @@ def play(amplifier: str, home: Path, window: int, shape: str, context: str) -> F
 
 
 def _prepare(folder: Path, window: int, context: str) -> Path:
-    """Writes the bundle and the hook of a session; the file into which the hook will write events."""
+    """Writes the bundle and the hook of a session, and returns the file into which the hook writes events."""
     hook, events = folder / "hook", folder / "events.jsonl"
     beside, own = CONTEXTS[context]
     settings = {"max_tokens": window, **{name: value.format(folder=folder) for name, value in own.items()}}
@@ -192,7 +192,7 @@ def _started(command: Sequence[str], work: Path, home: Path, out: BinaryIO) -> s
 
 
 def _lasting(request: str) -> int:
-    """Characters of a request, less the reminders at its end: hooks write them anew for each one."""
+    """Counts the characters of a request without the reminders at its end, which hooks write anew each time."""
     parts = request.split("\0")
     while "<system-reminder" in parts[-1]:
         parts.pop()
@@ -219,7 +219,7 @@ def _figures(script: Script, events: Path) -> Figures:
 
 
 def main() -> int:
-    """All sessions, as one table."""
+    """Plays all sessions and prints one table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.hosts.command_line", description=__doc__.splitlines()[0]
     )
@@ -227,7 +227,7 @@ def main() -> int:
     parser.add_argument("--windows", type=int, nargs="+", default=[200_000, 100_000], help="tokens (%(default)s)")
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
     parser.add_argument("--contexts", nargs="+", choices=list(CONTEXTS), default=list(CONTEXTS))
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="what is written there stays, for a look at it")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write all files there, and keep them")
     given = parser.parse_args()
     amplifier = shutil.which(given.amplifier)
     if amplifier is None:

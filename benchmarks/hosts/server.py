@@ -24,11 +24,11 @@ Item = Mapping[str, Any]
 """One part of an input or an output."""
 TOO_LONG = "Your input exceeds the context window of this model. Please adjust your input and try again."
 _SENT = "type", "role", "content", "call_id", "name", "arguments", "output"
-"""What of an item a model reads."""
+"""The keys of an item that a model reads."""
 
 
 class RefusedError(Exception):
-    """What the API answers with a status of its own."""
+    """A request that the API refuses, with its status."""
 
     def __init__(self, message: str, code: str | None = None, status: int = 400) -> None:
         super().__init__(message)
@@ -50,24 +50,24 @@ class Model:
     window: int
     count: Callable[[str], int]
     requests: list[str] = field(default_factory=list)
-    """All that the model reads, in order, of each of the agent's requests that was answered."""
+    """The texts of the agent's answered requests, in order, with all that the model reads."""
     largest: int = 0
     """Tokens of the largest of them."""
     too_long: list[int] = field(default_factory=list)
-    """For each of the agent's requests that was refused for its length: how many were answered before it."""
+    """For each of the agent's requests that was too long: how many were answered before it."""
     faults: list[str] = field(default_factory=list)
-    """What else was refused."""
+    """The other refusals."""
     _stored: dict[str, list[Item]] = field(default_factory=dict)
-    """What a later request may build on, by the id of a response."""
+    """The items that a later request may build on, by the id of a response."""
 
     def __post_init__(self) -> None:
         self.count = lru_cache(maxsize=None)(self.count)
 
     def respond(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to a request.
+        """Returns the response to a request.
 
         Raises:
-            RefusedError: it is too long, or its calls and results do not match.
+            RefusedError: the request is too long, or its calls and results do not match.
         """
         given = body["input"]
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -93,16 +93,16 @@ class Model:
         return _response(f"resp_{number}", body, output, tokens)
 
     def output(self, number: int) -> Sequence[Item]:
-        """The agent's answer to the request of this number."""
+        """Returns the agent's answer to the request of this number."""
         return self.answers[number] if number < len(self.answers) else [message("All is done.")]
 
     def equal(self) -> list[int]:
-        """For each answered request: how many characters it begins with as the one before did."""
+        """Counts, for each answered request, the characters that it begins with as the one before did."""
         pairs = itertools.pairwise(self.requests)
         return [0, *(len(os.path.commonprefix(pair)) for pair in pairs)]  # noqa: RUF071 (no paths)
 
     def _earlier(self, body: Mapping[str, Any], items: Sequence[Item]) -> list[Item]:
-        """What the server adds of the response that the request builds on: what the request does not hold itself."""
+        """Returns the items of the response that the request builds on, without those that the request itself holds."""
         before = body.get("previous_response_id")
         if before is None:
             return []
@@ -113,13 +113,13 @@ class Model:
         return [item for item in self._stored[before] if _text(item) not in held]
 
     def _summary(self, items: Sequence[Item]) -> str:
-        """Some lines of what is to be summarised, evenly spread, as a short answer."""
+        """Returns some lines of the input, evenly spread, as a short answer."""
         lines = [line for item in items for line in _text(item).split("\\n") if len(line) > 40]
         return "The agent went on. " + " ".join(line[:160] for line in lines[:: max(1, len(lines) // 8)][:8])
 
 
 def _fault(items: Sequence[Item]) -> str | None:
-    """What is wrong with calls and results, in the words of the API."""
+    """Returns what is wrong with calls and results, in the words of the API."""
     calls: set[str] = set()
     results: set[str] = set()
     for item in items:
@@ -142,7 +142,7 @@ def _text(item: Item) -> str:
 
 
 def message(text: str) -> Item:
-    """An assistant's message as an output."""
+    """Returns an assistant's message as an output."""
     content = [{"type": "output_text", "text": text, "annotations": []}]
     return {"type": "message", "id": "msg", "status": "completed", "role": "assistant", "content": content}
 
@@ -154,7 +154,7 @@ def _response(name: str, body: Mapping[str, Any], output: Sequence[Item], tokens
 
 
 def _from_chat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A request of Chat Completions as one of Responses."""
+    """Converts a request of Chat Completions to one of Responses."""
     items: list[Item] = []
     waiting: list[str] = []
     for row in body["messages"]:
@@ -171,7 +171,7 @@ def _from_chat(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_chat(response: Mapping[str, Any]) -> dict[str, Any]:
-    """A response of Responses as one of Chat Completions."""
+    """Converts a response of Responses to one of Chat Completions."""
     texts = [item["content"][0]["text"] for item in response["output"] if item["type"] == "message"]
     calls = [
         {"id": i["call_id"], "type": "function", "function": {"name": i["name"], "arguments": i["arguments"]}}
@@ -189,7 +189,7 @@ def _to_chat(response: Mapping[str, Any]) -> dict[str, Any]:
 
 class _Quiet(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Logs nothing."""
 
 
 class _Threading(ThreadingMixIn, WSGIServer):
@@ -211,7 +211,7 @@ def _answered(respond: Respond, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def serving(respond: Respond) -> Iterator[str]:
-    """The address of a server on this machine that answers so, for as long as the block runs."""
+    """Runs a server on this machine that answers so, and yields its address."""
 
     def application(asked: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
         try:

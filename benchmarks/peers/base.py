@@ -1,4 +1,4 @@
-"""What the contestants of the benchmarks share: the terms that all get alike, the small interface, rows."""
+"""The interface of all contestants, the terms that they share, and rows."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from benchmarks.tokens import text_of as text_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What every contestant gets alike."""
+    """The terms that are the same for every contestant."""
 
     summariser: Summariser
-    """It may wait, raise `DoesNotFit`, or raise whatever a model that is down raises."""
+    """It may wait, raise `DoesNotFit`, or fail as a model does that is down."""
     count: Count
-    """Tokens of a text."""
+    """Counts the tokens of a text."""
     budget: int
     """Tokens that one request may hold."""
     trigger: float = 0.7
-    """Share of the budget whose use makes a contestant summarise."""
+    """Share of the budget at which a contestant summarises."""
     keep: int = 10
-    """Newest rows that stay verbatim, where that can be set."""
+    """Newest rows that stay verbatim, if a contestant has a setting for it."""
     system: str = ""
-    """The system prompt. A contestant that keeps it outside the conversation leaves out the rows that hold it."""
+    """The system prompt. A contestant that keeps it outside the conversation leaves out its rows."""
     mean_row: float = 100.0
     """Tokens of a row on average, for a contestant that counts rows only."""
     clock: LoopClock
-    """Where contestants that retry or pause take the time from."""
+    """The clock of contestants that retry or pause."""
 
     @property
     def trigger_tokens(self) -> int:
@@ -48,7 +48,7 @@ class Terms:
         return [spoken("system", self.system)] if self.system else []
 
     def size(self, rows: Sequence[Row]) -> int:
-        """Tokens of rows, counted the same way for all."""
+        """Counts the tokens of rows."""
         return sum(measure(row, self.count) for row in rows)
 
 
@@ -56,38 +56,37 @@ class Contestant:
     """One context manager in the benchmark."""
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """Distributions whose versions belong beside its figures."""
+    """Distributions whose versions are saved with its figures."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from its defaults."""
 
     def __init__(self, terms: Terms) -> None:
-        """Raises ImportError where the peer is not installed."""
+        """Raises ImportError if the peer is not installed."""
         self._terms = terms
 
     async def add(self, row: Row) -> None:
-        """Append one row to the conversation."""
+        """Appends one row to the conversation."""
         raise NotImplementedError
 
     async def view(self) -> list[Row]:
-        """The rows of the next request. What the peer would raise into its host is raised here."""
+        """Returns the rows of the next request, or raises what the peer would raise into its host."""
         raise NotImplementedError
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
-        """Rows to the peer's own messages and back, equal when nothing is lost; without the system prompt where that
-        stands elsewhere."""
+        """Converts rows to the peer's messages and back, without a system prompt that the peer keeps elsewhere."""
         return list(rows)
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Releases all that the contestant holds."""
 
 
 class Peer(Contestant):
     """A library with messages of its own."""
 
     system_apart = True
-    """The system prompt stands outside of the conversation."""
+    """True if the library keeps the system prompt outside the conversation."""
     too_long: Callable[[str], Exception] = DoesNotFit
-    """What the library's own model clients raise where an input does not fit."""
+    """Makes the error that the library's own model clients raise if an input does not fit."""
 
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
@@ -110,11 +109,11 @@ class Peer(Contestant):
         return [row for message in messages for row in self._back(message)]
 
     def _there(self, messages: list[Any], row: Row) -> None:
-        """Append a row as a message of the library, or to the last one."""
+        """Appends a row as a message of the library, or to the last message."""
         raise NotImplementedError
 
     def _back(self, message: Any) -> Iterable[Row]:
-        """The rows of a message."""
+        """Returns the rows of a message."""
         raise NotImplementedError
 
     async def _ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
@@ -124,14 +123,11 @@ class Peer(Contestant):
             raise self.too_long(str(error)) from error
 
 
-# --- rows ---------------------------------------------------------------------------------------------------------
-
-
 def spoken(role: str, text: str, calls: Sequence[tuple[str, str, Any]] = ()) -> Row:
-    """A row as Amplifier's loops store it; calls are (id, name, arguments)."""
+    """Returns a row as Amplifier's loops store it; calls are (id, name, arguments)."""
     return {**assistant(text, calls), "role": role}
 
 
 def result(call_id: str, name: str, text: str) -> Row:
-    """A tool row."""
+    """Returns a tool row."""
     return {"role": "tool", "tool_call_id": call_id, "name": name, "content": text}

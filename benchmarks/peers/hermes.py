@@ -13,15 +13,15 @@ from .base import Peer, Row, Terms, calls_of, result, spoken, text_of
 
 
 class Hermes(Peer):
-    """`ContextCompressor`, called as the agent's loop calls it before each model request and told what that used.
+    """`ContextCompressor`, called as the agent's loop calls it: before each model request, and with the usage after it.
 
     The loop compresses at most three times for one request, also when the provider refuses it as too long, and stops
-    when that no longer makes it smaller; a request that is refused then ends the turn as failed, here by an exception.
-    After `FAILURES` such turns in a row every further turn fails at once, so that a run ends: with a summary as long as
-    its input each of them costs seconds, and the request only grows.
+    when that no longer makes it smaller. If it is refused then, the turn fails, here by an exception. After `FAILURES`
+    such turns in a row every further turn fails at once, so that a run ends: with a summary as long as its input each
+    would take seconds, and the request would only grow.
 
     The transcript holds no system prompt. The class has floors for the trigger (85 % of windows up to 64,000 tokens,
-    75 % up to 512,000): here the trigger is set on the object, and the tail follows from it as in its constructor.
+    75 % up to 512,000), so the trigger is set on the object; the tail follows from it as in the constructor.
 
     `compress` is synchronous, and so is the client that it calls.
     """
@@ -79,7 +79,7 @@ class Hermes(Peer):
         return RuntimeError("Context length exceeded: cannot compress further")
 
     def _due(self, tokens: int) -> bool:
-        """What the loop asks after a response and before a request."""
+        """Returns True if the loop would compress, after a response or before a request."""
         compressor = self._compressor
         if compressor.should_compress(compressor.last_prompt_tokens):
             return True
@@ -113,7 +113,7 @@ class Hermes(Peer):
 
 
 class HermesTail(Hermes):
-    """`ContextCompressor` with the tail of the others: a tenth of the trigger at least, and no first rows."""
+    """`ContextCompressor` with the newest rows of the others, at least a tenth of the trigger, and no first rows."""
 
     def _options(self) -> dict[str, Any]:
         ratio = self._terms.keep * self._terms.mean_row / self._terms.trigger_tokens

@@ -39,7 +39,7 @@ class LangChain(Peer):
         self._messages = self._add_messages(self._messages, made)
 
     async def view(self) -> list[Row]:
-        # its retries sleep
+        # The middleware sleeps between retries.
         with patch.object(asyncio, "sleep", self._terms.clock.sleep):
             update = await self._middleware.abefore_model({"messages": self._messages}, self._runtime)
         if update is not None:

@@ -13,7 +13,7 @@ from .base import Contestant, DoesNotFit, Row, Terms, text_of
 
 
 class Ours(Contestant):
-    """This module, without a host. Its settings say when it compacts; the trigger of the terms is for the others."""
+    """This module, without a host. Its settings say when it compacts, not the trigger of the terms."""
 
     packages = ("amplifier-module-context-summarize", "amplifier-core")
 
@@ -37,7 +37,7 @@ class Ours(Contestant):
         await self.manager.close()
 
     async def _answer(self, request: ChatRequest) -> str:
-        # The provider keeps every request; here that would count as ours in a measurement of memory.
+        # The provider keeps every request, which a measurement of memory would count as ours.
         self._provider.requests.clear()
         texts = [(message.role, text_of(message.model_dump())) for message in request.messages]
         shown = "\n\n".join(text for role, text in texts if role != "system")

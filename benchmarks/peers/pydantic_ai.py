@@ -44,7 +44,7 @@ class PydanticAI(Peer):
         return self._rows(request.messages)
 
     def _there(self, messages: list[Any], row: Row) -> None:
-        """Results of parallel calls share one request."""
+        """Appends a row; results of parallel calls share one request."""
         ai, text = self._ai, text_of(row)
         match row["role"]:
             case "assistant":

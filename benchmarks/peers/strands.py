@@ -12,15 +12,14 @@ from .base import DoesNotFit, Peer, Row, Terms, calls_of, result, spoken, text_o
 
 
 class Strands(Peer):
-    """`SummarizingConversationManager` with proactive compression, in an agent whose loop is followed up to the model.
+    """`SummarizingConversationManager` with proactive compression, called as the agent's loop calls it.
 
-    Before a request the agent fires `BeforeModelCallEvent`; a model that refuses the request as too long makes it call
-    `reduce_context` and try again, until it fits or raises. The agent's loop has no bound of its own: with a summary as
-    long as its input it can end in `RecursionError`. Here the refusal reaches the host after `TRIES`, so that a run
-    ends.
+    Before a request the agent fires `BeforeModelCallEvent`. If the model refuses the request as too long, the agent
+    calls `reduce_context` and tries again. Its loop has no bound: with a summary as long as its input it can end in
+    `RecursionError`. Here the refusal reaches the host after `TRIES`, so that a run ends.
 
-    `reduce_context` is synchronous and runs its model in a thread with an event loop of its own; here that stays in
-    this thread, whose loop keeps the time.
+    `reduce_context` is synchronous and runs its model in a thread with an event loop of its own. Here the model stays
+    in this thread, whose loop keeps the time.
     """
 
     TRIES = 10
@@ -34,7 +33,7 @@ class Strands(Peer):
         self._event = import_module("strands.hooks").BeforeModelCallEvent
         self.too_long = import_module("strands.types.exceptions").ContextWindowOverflowException
         self._names: dict[str, str] = {}
-        """The tool of each call; a result of strands does not say it."""
+        """The tool of each call, which a result of strands does not name."""
         self._manager = import_module(managers).SummarizingConversationManager(
             preserve_recent_messages=terms.keep,
             proactive_compression={"compression_threshold": terms.trigger},
@@ -68,7 +67,7 @@ class Strands(Peer):
         return [*self._terms.system_rows, *self._rows(self._agent.messages)]
 
     def _there(self, messages: list[Any], row: Row) -> None:
-        """Results of parallel calls share one user message."""
+        """Appends a row; results of parallel calls share one user message."""
         if row["role"] != "tool":
             text = text_of(row)
             content: list[Row] = [{"text": text}] if text or not calls_of(row) else []
@@ -131,7 +130,7 @@ class Strands(Peer):
 
 
 def _run(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """The result of a coroutine that awaits nothing that is not there."""
+    """Returns the result of a coroutine that never has to wait."""
     try:
         function().send(None)
     except StopIteration as done:

@@ -9,10 +9,10 @@ from typing import Any
 DATA = Path(__file__).parent / "data"
 """Where `benchmarks.real.fetch` writes; git ignores it."""
 PINS: dict[str, Any] = json.loads(Path(__file__).with_name("pins.json").read_text("utf-8"))
-"""By the name of a data set: its repository, commit, licence, and the sha256 of the files of each half.
+"""For each data set its repository, commit and licence, and the sha256 of the files of each half.
 
-What is *open* was looked at while the package was written. What is *sealed* is measured and never looked at. What is in
-neither half is held back: nothing reads it.
+*open* files were looked at while the package was written. *sealed* files are measured and never looked at. Files in
+neither half are held back: nothing reads them.
 """
 
 
@@ -21,12 +21,12 @@ class DataMissingError(FileNotFoundError):
 
 
 def half(name: str, sealed: bool = False) -> dict[str, str]:
-    """The paths of one half of a data set, in order, each with its sha256."""
+    """Returns the paths of one half of a data set, in order, each with its sha256."""
     return dict(PINS[name].get("sealed" if sealed else "open", {}))
 
 
 def read(name: str, path: str, sealed: bool = False, data: Path = DATA) -> bytes:
-    """A file of one half of a data set.
+    """Returns a file of one half of a data set.
 
     Raises:
         DataMissingError: the file is not of this half, or is not fetched.

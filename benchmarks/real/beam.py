@@ -21,7 +21,7 @@ EXACT = frozenset({"information_extraction", "knowledge_update", "multi_session_
 
 
 def load_all(size: str, sealed: bool = False, data: Path = DATA) -> list[Session]:
-    """All chats of a size that are of one half, in order."""
+    """Returns all chats of a size and a half, in order."""
     paths = (path for path in half("beam", sealed) if path.startswith(f"chats/{size}/") and path.endswith("/chat.json"))
     return [_chat(path, sealed, data) for path in paths]
 
@@ -46,7 +46,7 @@ def _question(kind: str, entry: dict[str, Any], rows: Sequence[Row], positions: 
 
 
 def _numbers(value: object) -> Iterator[int]:
-    """All numbers in nested lists and objects."""
+    """Yields all numbers in nested lists and objects."""
     if isinstance(value, int):
         yield value
     elif isinstance(value, list | dict):

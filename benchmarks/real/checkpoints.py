@@ -16,7 +16,7 @@ from benchmarks.tokens import Row
 SET = "entire"
 _REMINDER = re.compile(r"(?s)<system-reminder>.*?</system-reminder>")
 _INJECTED = re.compile(r"\s*(?:<(?:command-|local-command-|bash-|task-notification)|\[Request interrupted|Caveat:)")
-"""How a text begins that the host put into a row of the user."""
+"""The beginning of a text that the host put into a row of the user."""
 
 
 class Recorded(NamedTuple):
@@ -24,12 +24,12 @@ class Recorded(NamedTuple):
 
     session: Session
     cuts: list[Cut]
-    """Nothing stays verbatim behind a compaction, so a cut keeps no row before it."""
+    """Claude Code keeps no row verbatim, so a cut keeps none before it."""
     folder: str
 
 
 def load(path: str, sealed: bool = False, data: Path = DATA) -> Recorded:
-    """A session file."""
+    """Reads a session file."""
     lines = read(SET, path, sealed, data).decode().splitlines()
     told = [one for one in map(json.loads, lines) if not one.get("isSidechain") and not one.get("isMeta")]
     results = {block["tool_use_id"]: _text(block) for one in told for block in _blocks(one, "tool_result")}
@@ -46,7 +46,7 @@ def load(path: str, sealed: bool = False, data: Path = DATA) -> Recorded:
 
 
 def _entries(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What the user and the agent said: blocks of one message joined, and what was typed while the agent worked."""
+    """Yields the messages, each with its blocks joined, and what the user typed while the agent worked."""
     joined: dict[str, Any] = {}
     waiting: list[str] = []
     for one in told:
@@ -67,7 +67,7 @@ def _entries(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _delivered(operation: Mapping[str, Any], waiting: list[str]) -> Iterator[dict[str, Any]]:
-    """A message that was typed while the agent worked, where the agent was shown it."""
+    """Yields a message that the user typed while the agent worked, at the place where the agent got it."""
     match operation["operation"]:
         case "enqueue":
             waiting.append(operation.get("content", ""))
@@ -80,7 +80,7 @@ def _delivered(operation: Mapping[str, Any], waiting: list[str]) -> Iterator[dic
 
 
 def _rows(entry: Mapping[str, Any], results: dict[str, str]) -> Iterator[Row]:
-    """The rows of one entry; calls without their result are left out, and results stand right behind their calls."""
+    """Yields the rows of one entry, without calls that have no result; results come right behind their calls."""
     text = "\n".join(block["text"] for block in _blocks(entry, "text")).strip()
     if entry["type"] == "user":
         if text:
@@ -96,7 +96,7 @@ def _rows(entry: Mapping[str, Any], results: dict[str, str]) -> Iterator[Row]:
 
 
 def _blocks(entry: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """The blocks of one kind of an entry's message; texts without what the host put into them."""
+    """Returns the blocks of one kind in an entry's message, without what the host put into the user's texts."""
     content = entry.get("message", {}).get("content", [])
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     found = [block for block in blocks if block["type"] == kind]
@@ -107,7 +107,7 @@ def _blocks(entry: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def _text(holder: Mapping[str, Any]) -> str:
-    """The text of a result or a message."""
+    """Returns the text of a result or a message."""
     content = holder.get("content") or ""
     if isinstance(content, str):
         return content

@@ -25,7 +25,7 @@ _END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\
 
 
 def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
-    """All sessions of one half, each named by its set and itself."""
+    """Returns all sessions of one half; each name begins with its set."""
     texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
     sessions = [Session(name=f"pi-mono/{Path(path).stem}", rows=tuple(_pi(text.splitlines()))) for path, text in texts]
     return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]
@@ -40,7 +40,7 @@ class Cut(NamedTuple):
 
 
 def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
-    """The session that pi compacted, and where."""
+    """Returns the session that pi compacted, and its cuts."""
     lines = read("pi-mono", COMPACTED, data=data).decode().splitlines()
     told = [(at, one) for at, one in enumerate(map(json.loads, lines)) if one["type"] == "compaction"]
     ends = [(at, one["firstKeptEntryIndex"], one["summary"]) for at, one in told]
@@ -49,7 +49,7 @@ def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
 
 
 def _pi(lines: Sequence[str]) -> Iterator[Row]:
-    """The rows of a session file of pi; what was aborted, and calls without their result, are left out."""
+    """Yields the rows of a session file of pi, without what was aborted and calls that have no result."""
     told = [json.loads(line) for line in lines]
     messages = [one["message"] for one in told if one["type"] == "message"]
     answered = {one["toolCallId"] for one in messages if one["role"] == "toolResult"}
@@ -65,7 +65,7 @@ def _pi(lines: Sequence[str]) -> Iterator[Row]:
 
 
 def _history(text: str) -> Session:
-    """A history that SpecStory wrote."""
+    """Reads a history that SpecStory wrote."""
     top, *parts = _TURN.split(text)
     rows: list[Row] = []
     for who, sidechain, said in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
@@ -79,6 +79,6 @@ def _rows(who: str, said: str, number: int) -> list[Row]:
     if tool is None:
         return [{"role": "user" if who == "User" else "assistant", "content": said}] if said else []
     kind, name, inner = tool.groups()
-    # What is written comes in a fence too, before the one with the result.
+    # What a call writes is in a fence too, before the fence with the result.
     head, _, result = inner.rpartition("\n```") if kind == "write" else inner.partition("\n```")
     return called(number, name, {"input": head.strip()}, result.partition("\n")[2] or result)

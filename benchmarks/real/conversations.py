@@ -39,14 +39,14 @@ _TOLD = (*COLUMNS[3:], "cached", "tokens")
 
 
 def cell(name: str, number: int, contestant: str, sealed: bool) -> Figures:
-    """One contestant in one chat."""
+    """Plays one contestant in one chat."""
     session = (SEALED if sealed else SETS)[name]()[number]
     found = scores(session, play(EVERYONE[contestant], session, Extracting))
     return {**found, **({**recalled(session), **kept(session)} if contestant == "Ours" else {}), "set": name}
 
 
 def of_sets(found: Sequence[Figures]) -> list[Figures]:
-    """The figures of each contestant over the chats of a set that it has played: sums, and some means."""
+    """Returns the figures of each contestant over its chats of a set: sums, and some means."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     for one in found:
         if "missing" not in one:
@@ -57,7 +57,7 @@ def of_sets(found: Sequence[Figures]) -> list[Figures]:
 
 
 def measured(sets: Sequence[str], only: Sequence[str], jobs: int, sealed: bool) -> list[Figures]:
-    """All cells, then the missing ones."""
+    """Returns the figures by set, then the missing cells."""
     chats = {name: len(load()) for name, load in (SEALED if sealed else SETS).items() if name in sets}
     wanted = [(name, at, one, sealed) for name in chats for one in only for at in range(chats[name])]
     found = run_all(cell, wanted, jobs, sealed=sealed)

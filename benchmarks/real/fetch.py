@@ -1,4 +1,4 @@
-"""Fetches the public data sets: git clones of their repositories at pinned commits, every file's hash checked."""
+"""Fetches the public data sets from git clones at pinned commits, and checks the hash of every file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FetchError(Exception):
 
 
 def fetch(name: str, into: Path, given: Path | None = None, sealed: bool = False) -> int:
-    """Write a data set's files into `into/name`; how many were missing there.
+    """Writes a data set's files into `into/name`, and returns how many were missing there.
 
     Args:
         given: a folder with git directories that are there already; without it, the repository is cloned.
@@ -48,7 +48,7 @@ def fetch(name: str, into: Path, given: Path | None = None, sealed: bool = False
 
 
 def _given(pinned: Mapping[str, Any], given: Path) -> Path:
-    """The git directory that holds the pinned commit, whatever its folder is called."""
+    """Returns the git directory that holds the pinned commit, whatever its name."""
     for depth in ("", "*/", "*/*/", "*/*/*/"):
         for head in sorted(given.glob(f"{depth}HEAD")):
             if _git(head.parent, "cat-file", "-e", f"{pinned['commit']}^{{commit}}").returncode == 0:
@@ -57,7 +57,7 @@ def _given(pinned: Mapping[str, Any], given: Path) -> Path:
 
 
 def _clone(pinned: Mapping[str, Any], into: Path) -> Path:
-    # Only the files that are read are downloaded: a blobless clone gets each when it is shown.
+    # A blobless clone downloads a file when it is shown, so only the files that are read.
     done = _git(None, "clone", "--quiet", "--bare", "--filter=blob:none", pinned["repository"], str(into))
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
@@ -76,7 +76,7 @@ def _hash_of(path: Path) -> str | None:
 
 
 def main() -> int:
-    """Fetch all data sets."""
+    """Fetches all data sets."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real.fetch", description=__doc__)
     told = "read git directories in DIR, up to three folders down; without it, they are cloned from the network"
     parser.add_argument("--from", type=Path, dest="given", metavar="DIR", help=told)

@@ -1,4 +1,4 @@
-"""Whether a user's instruction that a summariser quotes stays in view, where no sign of the prompt set tells of it."""
+"""Does a user's instruction stay in view because a summariser quotes it, if no sign of the prompt set finds it?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Quoting(Extracting):
-    """Quotes each of these sentences that it is shown, under a heading behind what it extracts."""
+    """Quotes those of its sentences that the input holds, under a heading behind what it extracts."""
 
     heading: str
     sentences: list[str]
@@ -33,7 +33,7 @@ class Quoting(Extracting):
 
 
 def of_user(session: Session) -> Iterator[str]:
-    """For each question that tests an instruction, the user's sentence with most of its telling words."""
+    """Yields, for each question that tests an instruction, the user's sentence with most of its significant words."""
     for one in session.questions:
         asked = significant_words(one.instruction or "")
         said = "\n".join(text_of(session.rows[at]) for at in one.sources if session.rows[at]["role"] == "user")
@@ -43,7 +43,7 @@ def of_user(session: Session) -> Iterator[str]:
 
 
 def kept(session: Session) -> dict[str, int]:
-    """Sentences that were quoted, and those of them in the last view beside the summaries that quote them."""
+    """Counts the sentences that were quoted, and those of them in the last view outside the summaries."""
     sentences, quoted = list(of_user(session)), set[str]()
     if not sentences:
         return {}

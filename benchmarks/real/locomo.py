@@ -20,7 +20,7 @@ _BUDGET = 8_000
 
 
 def load_all(data: Path = DATA) -> list[Session]:
-    """All chats, in the order of their numbers."""
+    """Returns all chats, in the order of their numbers."""
     with zipfile.ZipFile(BytesIO(read("locomo", "data/locomo10.zip", data=data))) as archive:
         names = sorted(name for name in archive.namelist() if name.endswith(".json") and "__MACOSX" not in name)
         return [_chat(f"locomo-{Path(name).stem}", json.loads(archive.read(name))) for name in names]
@@ -35,7 +35,7 @@ def _chat(name: str, read: dict[str, Any]) -> Session:
 
 
 def _turns(read: dict[str, Any]) -> Iterator[tuple[tuple[int, int], Row]]:
-    """Session, turn and row. The first row of a session names its date, as no other place would."""
+    """Yields each row with its session and turn. Only the first row of a session names the date."""
     session = 1
     while (spoken := read.get(f"session_{session}")) is not None or f"session_{session + 1}" in read:
         for at, turn in enumerate(spoken or ()):

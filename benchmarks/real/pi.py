@@ -15,7 +15,7 @@ _KEYS = ("parameter-", "route-source-", "probe-", "corrected-field-", "work-item
 
 
 def load_all(data: Path = DATA) -> list[Session]:
-    """All fixtures, each with its shared tail."""
+    """Returns all fixtures, each with its shared tail."""
     return [_session(fixture) for fixture in json.loads(read("pi", f"{RUN}/fixtures.json", data=data))]
 
 
@@ -25,7 +25,7 @@ def _session(fixture: dict[str, Any]) -> Session:
 
 
 def row_of(message: dict[str, Any]) -> Row:
-    """A message of pi's session files as Amplifier's loops store it."""
+    """Converts a message of pi's session files to a row as Amplifier's loops store it."""
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     text = "\n".join(block["text"] for block in blocks if block["type"] == "text")
@@ -36,7 +36,7 @@ def row_of(message: dict[str, Any]) -> Row:
 
 
 def _question(asked: dict[str, Any]) -> Question:
-    """The answer's parts must all stand in a view, and one of them near the identifier that the question names."""
+    """Returns a question: a view must hold all parts of the answer, one near the identifier that the question names."""
     named = (word.rstrip("?.,") for word in asked["question"].split())
     subject = next((word for word in named if word.startswith(_KEYS)), None)
     golds = tuple(part.rpartition("=")[2] for part in asked["expected"].split("|") if "-" in part)

@@ -1,4 +1,4 @@
-"""How much of a question's evidence one answer of the tool `recall` holds, asked as a host's tool is."""
+"""Measures how much of a question's evidence one answer of the tool `recall` holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECE = 100
 
 
 def recalled(session: Session) -> dict[str, int]:
-    """Questions with sources; those of which an answer quotes a source; those of whose gold values it holds all."""
+    """Counts questions with sources, answers that quote a source, and answers that hold all gold values."""
     return asyncio.run(_recalled(session))
 
 
@@ -32,7 +32,7 @@ async def _recalled(session: Session) -> dict[str, int]:
 
     await mount(SimpleNamespace(get=lambda point: manager, mount=mounted))
     await manager.set_messages([dict(row) for row in session.rows])
-    await manager.get_messages_for_request(provider=ScriptedProvider())  # leaves room for an answer
+    await manager.get_messages_for_request(provider=ScriptedProvider())  # answers keep to the limits of a request
     found = {"recalls": 0, "recall_any": 0, "recall_gold": 0, "recall_gold_asked": 0}
     for question in session.questions:
         if question.sources:
@@ -47,7 +47,7 @@ async def _recalled(session: Session) -> dict[str, int]:
 
 
 def _query(question: Question) -> str:
-    """The question, without the end that a query has no room for."""
+    """Returns the question, without the end that a query has no room for."""
     words = question.text.split()[:_WORDS]
     while len(" ".join(words)) > _CHARACTERS:
         words.pop()

@@ -13,13 +13,13 @@ _IDENTITY = "reservation_id"
 
 
 def load_all() -> list[Session]:
-    """The airline desk."""
+    """Returns the airline desk with its questions."""
     rows = tuple(recorded())
     return [Session(name="airline", rows=rows, questions=tuple(_questions(rows)))]
 
 
 def _questions(rows: Sequence[Row]) -> Iterator[Question]:
-    """Who made each reservation, its first flight and what was paid, as the last result about it says."""
+    """Yields questions for user, first flight and payment of each reservation, by the last result about it."""
     newest: dict[str, tuple[int, dict[str, Any]]] = {}
     for at, row in enumerate(rows):
         held = _object(row)

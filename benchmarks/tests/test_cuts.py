@@ -76,7 +76,7 @@ def test_at_a_cut_each_text_is_judged_by_what_comes_next_and_by_what_the_user_sa
 
 
 def test_a_request_that_is_lost_at_a_cut_holds_nothing() -> None:
-    """Neither the next request, which comes after the agent has gone on, nor the end of the session makes up for it."""
+    """Neither the next request, after the agent has gone on, nor the end of the session makes up for it."""
     rows = ({"role": "user", "content": "Rename the loader, please."}, assistant("Done.", []), assistant("All.", []))
     for requests in ((2,), ()):
         judge = Judge(Recorded(Session(name="s", rows=rows), [Cut(1, 1, "")], "/work/app"))
@@ -87,7 +87,7 @@ def test_a_request_that_is_lost_at_a_cut_holds_nothing() -> None:
         assert (found["cuts"], found["sentences"], found["of_sentences"]) == (1, 1, 0)
 
 
-def test_a_users_values_without_a_summary_stand_once_each_and_in_no_answer() -> None:
+def test_each_of_a_users_values_without_a_summary_is_said_once_and_in_no_answer() -> None:
     for answers in floor.ANSWERS:
         played = floor.session(answers)
         assert len(set(played.facts)) == 120

@@ -81,7 +81,7 @@ def test_a_block_cache_reads_what_ended_at_a_breakpoint_and_writes_the_rest() ->
 
 
 @pytest.mark.parametrize(("role", "rewritten"), [("system", True), ("user", False)])
-def test_a_new_summary_rewrites_the_prompt_only_where_it_stands_in_its_block(role: str, rewritten: bool) -> None:
+def test_a_new_summary_rewrites_the_prompt_only_if_it_is_in_the_same_block(role: str, rewritten: bool) -> None:
     cache = BlockCache()
     for summary in ("one", "two"):
         rows = [{"role": "system", "content": "the prompt"}, {"role": role, "content": summary}]

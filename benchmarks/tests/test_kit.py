@@ -1,4 +1,4 @@
-"""The kit from outside: what goes to the manager and comes back, and what stands where on the desk."""
+"""The kit from outside: how turns become rows and rows turns, and where the desk gets the kit's turns."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
     assert counting("some words") == count("some words")
 
 
-def test_values_stand_whole_and_near_the_words_of_their_question() -> None:
+def test_values_are_found_whole_and_near_the_words_of_their_question() -> None:
     text = f"The ferry to Oslo leaves at 14:05 from pier 7. {'x ' * 400} Elsewhere 14:05 is said."
     assert len(places(text, "14:05")) == 2
     assert places("v14:059", "14:05") == []
@@ -90,7 +90,7 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
     assert text_of(newest(rows, 4)[-1]) in text_of(SAID[-1])
 
 
-def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_stands() -> None:
+def test_an_identifier_that_left_the_verbatim_rows_is_an_event_and_held_if_the_view_shows_it() -> None:
     rows = (
         {"role": "user", "content": "The build script is tools/make_all.py, not docs/old.md, as agreed."},
         *SAID,

@@ -18,7 +18,7 @@ from benchmarks.tokens import broken_pairs, calls_of, text_of
 
 
 def pin(monkeypatch: pytest.MonkeyPatch, name: str, **halves: dict[str, str]) -> None:
-    """Make up what is pinned of a data set."""
+    """Pins made-up files as a data set."""
     monkeypatch.setitem(PINS, name, {"repository": "r", "commit": "HEAD", **halves})
 
 

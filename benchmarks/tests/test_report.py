@@ -16,7 +16,7 @@ def cell(number: int) -> dict[str, int]:
     return {"number": number}
 
 
-def test_a_cell_that_fails_is_told_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_fails_is_reported_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     found = run_all(cell, [(1,), (2,)], jobs=1)
     assert found == [{"number": 1}, {"cell": "2", "missing": "RuntimeError: no more"}]
     assert table(found, ("number", "facts")).splitlines()[2:] == ["| 1 |", "missing: 2: RuntimeError: no more"]
@@ -25,7 +25,7 @@ def test_a_cell_that_fails_is_told_beside_the_others(capsys: pytest.CaptureFixtu
     assert "no more" not in capsys.readouterr().err
 
 
-def test_saved_figures_stand_beside_those_of_other_commands_with_four_significant_digits(tmp_path: Path) -> None:
+def test_figures_are_saved_beside_those_of_other_commands_with_four_significant_digits(tmp_path: Path) -> None:
     kept = {"facts": 0.123456, "calls": 123456}
     for name, figures in (("field", [{"facts": 0.5}]), ("cuts sealed", []), ("field", [kept, kept])):
         save(tmp_path / "all.json", name, figures)

@@ -59,7 +59,7 @@ def test_a_request_is_made_before_each_assistant_row_and_at_the_end() -> None:
     assert result.view == TALK
 
 
-def test_what_stands_where_it_stood_is_cached_and_the_rest_is_paid_for_as_new() -> None:
+def test_the_beginning_that_a_view_shares_with_the_last_is_cached_and_the_rest_is_paid_for_as_new() -> None:
     result = play(Whole, talk())
     sizes = [measure(row, count) for row in TALK]
     first, second, last = result.requests
@@ -76,7 +76,7 @@ def test_what_stands_where_it_stood_is_cached_and_the_rest_is_paid_for_as_new() 
 
 @pytest.mark.parametrize("tokens", [50_000, 400_000])
 def test_the_prices_of_haiku_are_those_of_genai_prices(tokens: int) -> None:
-    """Of a short and a long request that the cache holds by half, and of a call for a summary."""
+    """Half of a request is cached, be it short or long; a call for a summary is not."""
     genai_prices = pytest.importorskip("genai_prices")
 
     def listed(**usage: int) -> float:

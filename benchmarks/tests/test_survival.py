@@ -1,4 +1,4 @@
-"""Survival: items stand in the session from its first part on, and are looked for after each compaction alone."""
+"""Survival: items are planted in the first part of the session, and looked for after each compaction alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.survival import KINDS, Enough, Watch, planted, stands
 from benchmarks.tokens import Row, said
 
 
-def test_what_stands_is_told_by_kind_after_each_compaction_until_ten_are_made() -> None:
+def test_what_a_view_holds_is_counted_by_kind_after_each_compaction_until_ten_are_made() -> None:
     session, items = planted(0, copies=1)
     assert planted(0, copies=1) == (session, items)
     start, end = "\n".join(map(said, session.rows[:230])), "\n".join(map(said, session.rows[230:]))

@@ -143,15 +143,13 @@ def heading(title: str, about: str) -> None:
 def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """Prints a table with a line below its header; columns of numbers are aligned right."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
+    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     for at, title in enumerate(titles):
         is_number = any(row[at][:1].isdigit() for row in cells)
         width = max(map(cell_len, (title, *(row[at] for row in cells))))
         made.add_column(title, justify="right" if is_number else "left", no_wrap=True, min_width=width)
-    for row in cells:
-        made.add_row(*map(Text, row))
     named = ([f"{title} {cell}" for title, cell in zip(titles, row, strict=True) if cell] for row in cells)
-    _print_table(made, map(", ".join, named))
+    _print_table(made, cells, map(", ".join, named))
 
 
 def facts(lines: Sequence[tuple[str, str, str]]) -> None:
@@ -160,14 +158,14 @@ def facts(lines: Sequence[tuple[str, str, str]]) -> None:
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", style="bold", no_wrap=True)
     grid.add_column(style="dim", min_width=_REMARK)
-    for line in lines:
-        grid.add_row(*(Text(plain(cell)) for cell in line))
-    _print_table(grid, (f"{what}: {figure} {remark}" for what, figure, remark in lines))
+    _print_table(grid, lines, (f"{what}: {figure} {remark}" for what, figure, remark in lines))
 
 
-def _print_table(made: Table, paragraphs: Iterable[str]) -> None:
-    """Prints a table; if the terminal is too narrow for it, a paragraph for each row."""
+def _print_table(made: Table, rows: Iterable[Sequence[str]], paragraphs: Iterable[str]) -> None:
+    """Prints a table with these rows; if the terminal is too narrow for it, a paragraph for each row."""
     out = _Terminal()
+    for row in rows:
+        made.add_row(*(Text(plain(cell)) for cell in row))
     if out.measure(made, options=out.options.update(max_width=_WIDEST)).minimum <= out.width:
         out.print(made)
         return

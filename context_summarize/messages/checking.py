@@ -79,9 +79,6 @@ def normalise(message: Any) -> JsonRow:
     if role == "tool" and not id_of(given):
         shown = repr(given)[:60] if given is None or isinstance(given, str) else f"a {type(given).__name__}"
         raise MessageError(f"a tool message needs the id of its call in tool_call_id, got {shown}")
-    try:
-        row: JsonRow = _checked_copy(message, "message", 0)
-    except RecursionError:
-        raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels; flatten it") from None
+    row: JsonRow = _checked_copy(message, "message", 0)
     row["role"] = sys.intern(row["role"])
     return row

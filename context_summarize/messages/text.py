@@ -65,25 +65,20 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
 
     `names` maps the call ids that this row answers to tool names; a result without an entry is an orphan.
     """
-    return [part for part in _parts(row, names, missing) if part[1]]
-
-
-def _parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> Iterator[tuple[bool, str]]:
     if row.role == "tool":
-        yield True, ("" if row.result_ids[0] in names else ORPHAN) + content_text(row.raw.get("content"))
-        return
-    unused = dict(names)
+        text = ("" if row.result_ids[0] in names else ORPHAN) + content_text(row.raw.get("content"))
+        return [(True, text)] if text else []
+    parts, unused = [], dict(names)
     for block in _blocks_or_text(row.raw):
         if is_result(block) and row.result_ids:
             call_id = result_block_id(block)
             label = f"result of {unused.pop(call_id)}: " if call_id in unused else ORPHAN
-            yield True, label + content_text(result_value(block))
+            parts.append((True, label + content_text(result_value(block))))
         elif not (row.calls and is_call(block)):
-            yield False, block_text(block)
-    for call in row.calls:
-        yield False, call_line(call.name, saved_json(call.arguments))
-    for call in missing:
-        yield False, f"[call {call.name}: {NO_RESULT}]"
+            parts.append((False, block_text(block)))
+    parts += [(False, call_line(call.name, saved_json(call.arguments))) for call in row.calls]
+    parts += [(False, f"[call {call.name}: {NO_RESULT}]") for call in missing]
+    return [part for part in parts if part[1]]
 
 
 def _blocks_or_text(raw: JsonRow) -> Sequence[Any]:

@@ -121,12 +121,10 @@ def refusal(row: JsonRow) -> str | None:
 
 
 def _mended_block(block: JsonRow, role: str) -> JsonRow:
-    """Returns a block that the host's models accept, at worst as text. Ids, signatures and results stay."""
+    """Returns a block that the host's models accept, at worst as text. Ids and results stay."""
     if not refusal({"role": role, "content": [block]}):
         return block
     kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
-    if not isinstance(kept.get("signature", ""), str):
-        del kept["signature"]
     return {"type": "text", "text": block_text(block)} if refusal({"role": role, "content": [kept]}) else kept
 
 

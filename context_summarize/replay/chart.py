@@ -3,110 +3,71 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 from context_summarize.replay.result import ReplayResult
 
-WIDTH, HEIGHT = 880, 330
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 764, 16, 286
+WIDTH, HEIGHT = 880, 320
+_LEFT, _RIGHT, _BOTTOM = 46, 764, 286
+"""Pixels of the picture around which the curves are drawn: the figures, the legend, the count of requests."""
 _MOST_BUDGETS = 4
-"""The chart is at most this many budgets high; the curve of a longer history ends at the top."""
-_LINE = 15
-"""Pixels from one line of a label to the next."""
-
-Point = tuple[float, float]
-
-
-class _Scale:
-    """Converts to pixels: requests, counted from 1, from the left, and tokens from the bottom."""
-
-    def __init__(self, requests: int, most: float) -> None:
-        self._requests = requests
-        self.most = most
-
-    def x(self, request: float) -> float:
-        return _LEFT + (request - 1) / max(1, self._requests - 1) * (_RIGHT - _LEFT)
-
-    def y(self, tokens: float) -> float:
-        return _BOTTOM - tokens / self.most * (_BOTTOM - _TOP)
-
-    def path(self, points: Iterable[Point]) -> str:
-        return "M" + "L".join(f"{self.x(request):.1f},{self.y(tokens):.1f}" for request, tokens in points)
+"""The chart is at most this many budgets high; the curve of a longer history leaves it at the top."""
 
 
 def chart(result: ReplayResult) -> Element:
     """Returns the chart as an SVG element. Its style comes from the classes of its parts."""
-    sizes = [request.tokens for request in result.requests]
-    grown = [request.history_tokens for request in result.requests]
-    highest = max([1, *sizes, *(line.before_tokens for line in result.compactions)])
-    room = max(highest, min(grown[-1] if grown else 0, _MOST_BUDGETS * result.budget), min(result.budget, 2 * highest))
-    scale = _Scale(len(sizes), 1.04 * room)
+    largest = max([1, result.largest_view, *(line.before_tokens for line in result.compactions)])
+    most = 1.04 * max(
+        largest, min(result.budget, 2 * largest), min(result.history_tokens, _MOST_BUDGETS * result.budget)
+    )
+    step = (_RIGHT - _LEFT) / max(1, len(result.requests) - 1)
+    places = {request.row: _LEFT + at * step for at, request in enumerate(result.requests)}
+
+    def y(tokens: int) -> float:
+        return _BOTTOM * (1 - tokens / most)
+
+    def curve(points: Iterable[tuple[float, int]]) -> str:
+        return "L".join(f"{x:.1f},{y(tokens):.1f}" for x, tokens in points)
+
     title = element("title", "Tokens of the history and of each request")
     drawn = element("svg", title, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", class_="chart")
-    drawn.extend(_grid(scale, len(sizes)))
-    labels: list[tuple[float, str, Sequence[str]]] = []
-    if result.budget <= scale.most:
-        drawn.append(element("path", d=f"M{_LEFT},{scale.y(result.budget):.1f}H{_RIGHT}", class_="budget"))
-        labels.append((scale.y(result.budget), "budget", ("the budget,", f"{result.budget:,} tokens")))
-    if sizes:
-        history = [(at, min(tokens, scale.most)) for at, tokens in enumerate(grown, 1)]
-        curve = scale.path(_served(result))
-        drawn.append(element("path", d=scale.path(history), class_="history"))
-        drawn.append(element("path", d=f"{curve}V{_BOTTOM}H{_LEFT}Z", class_="area"))
-        drawn.append(element("path", d=curve, class_="requests"))
-        drawn.extend(_dots(result, scale))
-        top = scale.y(min(result.history_tokens, scale.most))
-        words = ("the history,",) if grown[-1] <= scale.most else ("the history", "goes on, to")
-        labels.append((top, "history", (*words, f"{result.history_tokens:,} tokens")))
-        labels.append((scale.y(sizes[-1]), "requests", ("what the", "model gets")))
-    drawn.extend(_labels(labels))
+    for tokens in range(0, int(most) + 1, _step(most)):
+        drawn.append(element("path", d=f"M{_LEFT},{y(tokens):.1f}H{_RIGHT}", class_="line"))
+        drawn.append(_text(_LEFT - 8, y(tokens) + 4, f"{tokens / 1000:g}k", text_anchor="end"))
+    drawn.append(_text(_RIGHT, _BOTTOM + 24, f"{len(result.requests):,} requests", text_anchor="end"))
+    drawn.append(element("path", d=f"M{_LEFT},{y(result.budget):.1f}H{_RIGHT}", class_="budget"))
+    if places:
+        history = curve((places[request.row], request.history_tokens) for request in result.requests)
+        sizes = curve(_sizes(result, places))
+        drawn.append(element("path", d=f"M{history}", class_="history"))
+        drawn.append(element("path", d=f"M{_LEFT},{_BOTTOM}L{sizes}V{_BOTTOM}Z", class_="area"))
+        drawn.append(element("path", d=f"M{sizes}", class_="requests"))
+    for number, line in enumerate(result.compactions, 1):
+        title = element("title", f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens")
+        dot = element("circle", title, cx=f"{places[line.row]:.1f}", cy=f"{y(line.after_tokens):.1f}", r="3")
+        drawn.append(element("a", dot, href=f"#compaction-{number}"))
+    legend = {"history": result.history_tokens, "budget": result.budget, "requests": result.largest_view}
+    for at, (kind, tokens) in enumerate(legend.items()):
+        about = "requests, up to" if kind == "requests" else f"the {kind}"
+        for place, words in enumerate((about, f"{tokens:,} tokens")):
+            drawn.append(_text(_RIGHT + 8, 24 + 16 * (3 * at + place), words, class_=f"label-{kind}"))
     return drawn
 
 
-def _served(result: ReplayResult) -> Iterator[Point]:
-    """Yields (request, tokens) for each request, and before it the size that a compaction has reduced."""
+def _sizes(result: ReplayResult, places: Mapping[int, float]) -> Iterator[tuple[float, int]]:
+    """Yields (place, tokens) for each request, and before it the size that a compaction has reduced."""
     due = {line.row: line.before_tokens for line in reversed(result.compactions)}
-    for at, request in enumerate(result.requests, 1):
+    for request in result.requests:
         if request.row in due:
-            yield at, due[request.row]
-        yield at, request.tokens
+            yield places[request.row], due[request.row]
+        yield places[request.row], request.tokens
 
 
-def _grid(scale: _Scale, requests: int) -> Iterator[Element]:
-    for tokens in range(0, int(scale.most) + 1, _step(scale.most, 6)):
-        y = scale.y(tokens)
-        yield element("path", d=f"M{_LEFT},{y:.1f}H{_RIGHT}", class_="line")
-        yield _text(_LEFT - 8, y + 4, f"{tokens / 1000:g}k" if tokens else "0", text_anchor="end")
-    step = _step(requests, 8)
-    for request in range(step, requests, step):
-        yield _text(scale.x(request), _BOTTOM + 20, f"{request:,}", text_anchor="middle")
-    yield _text(_RIGHT, _BOTTOM + 38, "requests of the session", text_anchor="end")
-
-
-def _step(most: float, lines: int) -> int:
-    """Returns the smallest 1, 2 or 5 times a power of ten that gives at most this many lines."""
-    sizes = (int(factor * 10**power) for power in range(12) for factor in (1, 2, 5))
-    return next(size for size in sizes if most / size <= lines)
-
-
-def _dots(result: ReplayResult, scale: _Scale) -> Iterator[Element]:
-    """Yields a link to each compaction."""
-    requests = {request.row: at for at, request in enumerate(result.requests, 1)}
-    for number, line in enumerate(result.compactions, 1):
-        x, y = f"{scale.x(requests[line.row]):.1f}", f"{scale.y(line.after_tokens):.1f}"
-        title = f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens"
-        yield element("a", element("circle", element("title", title), cx=x, cy=y, r="3"), href=f"#compaction-{number}")
-
-
-def _labels(labels: Iterable[tuple[float, str, Sequence[str]]]) -> Iterator[Element]:
-    """Yields the labels at the ends of the curves, moved down where they would overlap."""
-    free = 0.0
-    for wanted, kind, lines in sorted(labels):
-        y = max(wanted, free)
-        free = y + _LINE * len(lines) + 4
-        for at, line in enumerate(lines):
-            yield _text(_RIGHT + 8, y + 4 + _LINE * at, line, class_=f"label-{kind}")
+def _step(most: float) -> int:
+    """Returns the smallest 1, 2 or 5 times a power of ten that gives at most six lines."""
+    sizes = (factor * int(10**power) for power in range(12) for factor in (1, 2, 5))
+    return next(size for size in sizes if most / size <= 6)
 
 
 def _text(x: float, y: float, words: str, **attributes: str) -> Element:

@@ -22,8 +22,6 @@ from context_summarize.replay.result import Compaction, ReplayResult, figures, r
 from context_summarize.transcript.rendered import RenderedRow, counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
-_COMPACTIONS = 300
-"""The page shows at most this many, the newest, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
 """Most characters of a text, and most values of a list. The page says how much is left out."""
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
@@ -104,15 +102,11 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     section = element("section", element("h2", "Compactions"), element("p", _ABOUT_VALUES))
     if not result.compactions:
         section.append(element("p", "There was none: no request became large enough.", class_="quiet"))
-    left_out = max(0, len(result.compactions) - _COMPACTIONS)
-    if left_out:
-        section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
     numbered = zip(result.numbers, result.rows, strict=True)
     messages = [_rendered(number, row, clean) for number, row in numbered if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
-        if number > left_out:
-            section.append(_compaction(number, line, before, messages, clean))
+        section.append(_compaction(number, line, before, messages, clean))
         before = line.made_rows
     return section
 
@@ -167,12 +161,11 @@ def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRo
     readings.read(messages[first - 1 : last])
     values = readings.values(first)
     here, there = map(spelled_values, (text, others))
-    lists: dict[str, list[str]] = {"Lost": [], "In another row of the request": [], "Kept": []}
-    for value in values:
-        if value in here:
-            lists["Kept"].append(value)
-        else:
-            lists["In another row of the request" if value in there else "Lost"].append(value)
+    lists = {
+        "Lost": [value for value in values if value not in here and value not in there],
+        "In another row of the request": [value for value in values if value not in here and value in there],
+        "Kept": [value for value in values if value in here],
+    }
     kept = len(lists["Kept"])
     level = row["metadata"].get("level")
     name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")

@@ -154,7 +154,7 @@ class _Audit:
         ]
         self._valid.note(invalid, len(rows))
         problems = [] if invalid else broken_pairs(rows)
-        self._paired.note([f"{where}, view {problem}" for problem in problems], broken=1)
+        self._paired.note([f"{where}, view {problem}" for problem in problems[:1]])
         opens = opens_with_user(rows) is not False or not (result.compactions or self._opens)
         self._opened.note([] if opens else [f"{where} does not open with a user message"])
         self._sizes[same:] = [measure(row, self._count) for row in rows[same:]]

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from context_summarize.messages.reading import analyse, block_type
-from context_summarize.messages.rows import CALL_BLOCKS, JsonRow, compact_json
-from context_summarize.messages.text import content_text
-from context_summarize.transcript.rendered import call_line, counted
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.text import render_parts
+from context_summarize.transcript.rendered import counted
 
 _FIGURES = (
     "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
@@ -74,12 +74,11 @@ class Check:
         """True while nothing breaks the promise."""
         return not self.broken
 
-    def note(self, problems: Sequence[str], checked: int = 1, broken: int | None = None) -> None:
+    def note(self, problems: Sequence[str], checked: int = 1) -> None:
         """Counts what was checked, and keeps the first problem."""
         self.checked += checked
-        if problems:
-            self.broken += len(problems) if broken is None else broken
-            self.first = self.first or problems[0]
+        self.broken += len(problems)
+        self.first = self.first or next(iter(problems), None)
 
 
 @dataclass(slots=True)
@@ -185,10 +184,7 @@ def named(numbers: Sequence[int | None], row: int) -> str:
 
 
 def row_text(row: JsonRow) -> str:
-    """Returns the text of a row: its texts and results, then a line for each call. Thinking is left out."""
-    calls = analyse(row).calls
-    content = row.get("content")
-    if calls and isinstance(content, list | tuple):
-        content = [block for block in content if block_type(block) not in CALL_BLOCKS]
-    lines = [content_text(content), *(call_line(call.name, compact_json(call.arguments)) for call in calls)]
-    return "\n".join(line for line in lines if line)
+    """Returns the text of a row as a summariser reads it: its texts and results, then a line for each call."""
+    facts = analyse(row)
+    parts = render_parts(facts, dict.fromkeys(facts.result_ids, "a call"), ())
+    return "\n".join(text for _, text in parts)

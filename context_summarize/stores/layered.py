@@ -7,7 +7,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TypeVar
 
 from context_summarize.core.nodes import Summary
@@ -18,6 +17,7 @@ from context_summarize.stores.memory import MemoryStore, SummaryStore
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Clock = Callable[[], float]
+Reader = Callable[[Sequence[str]], Awaitable[dict[str, T]]]
 
 _RETRY_SECONDS = 30.0
 
@@ -44,25 +44,10 @@ class LayeredStore:
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """Returns the stored summaries among `keys`. Those read from the persistent store are kept in memory."""
-        found = await self._memory.get(keys)
-        missing = [key for key in keys if key not in found]
-
-        async def read() -> dict[str, Summary]:
-            stored = await self._persistent.get(missing)
-            for summary in stored.values():
-                await self._memory.put(summary)
-            return stored
-
-        return found | (await self._ask("read", read) or {}) if missing else found
+        return await self._find(keys, self._memory.get, self._stored)
 
     async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
-        found = await self._memory.get_records(hashes)
-        missing = [hash_ for hash_ in hashes if hash_ not in found]
-
-        async def read() -> dict[str, JsonRow]:
-            return {**await self._persistent.get_records(missing)}
-
-        return found | (await self._ask("read", read) or {}) if missing else found
+        return await self._find(hashes, self._memory.get_records, self._persistent.get_records)
 
     async def put(self, summary: Summary) -> None:
         await self._memory.put(summary)
@@ -81,10 +66,24 @@ class LayeredStore:
             async with asyncio.timeout(self._timeout):
                 await self._persistent.close()
 
-    async def _ask(self, kind: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Returns the persistent store's answer; None if it is in a pause, fails or takes too long."""
+    async def _find(self, keys: Sequence[str], near: Reader[T], far: Reader[T]) -> dict[str, T]:
+        """Returns the entries among `keys`: those that memory has, and of the persistent store only the others."""
+        found = await near(keys)
+        missing = [key for key in keys if key not in found]
+        with contextlib.suppress(StoreUnavailable):
+            found |= await self._ask("read", lambda: far(missing)) if missing else {}
+        return found
+
+    async def _stored(self, keys: Sequence[str]) -> dict[str, Summary]:
+        stored = await self._persistent.get(keys)
+        for summary in stored.values():
+            await self._memory.put(summary)
+        return stored
+
+    async def _ask(self, kind: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Returns the store's answer; raises StoreUnavailable if the store is in a pause, fails or takes too long."""
         if self._clock() < self._retry_at[kind]:
-            return None
+            raise StoreUnavailable(self._name)
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await call()
@@ -98,7 +97,7 @@ class LayeredStore:
             self._has_warned = True
             # After a failed write reads go on: a full disk can still be read.
             self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)
-            return None
+            raise StoreUnavailable(self._name) from None
         if self._unwritten:
             self._start_writer()
         return answer
@@ -117,15 +116,11 @@ class LayeredStore:
         while self._unwritten:
             name, call = next(iter(self._unwritten.items()))
             del self._unwritten[name]
-            if not await self._ask("write", partial(_write_and_confirm, call)):
+            try:
+                await self._ask("write", call)
+            except StoreUnavailable:
                 self._unwritten.setdefault(name, call)  # after the others, so that it does not block them
                 return
             if self._has_warned:
                 self._has_warned = False
                 logger.info("%s works again", self._name)
-
-
-async def _write_and_confirm(write: Callable[[], Awaitable[None]]) -> bool:
-    """Returns True, because a write returns None, as `_ask` does after a failure."""
-    await write()
-    return True

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import zlib
 from abc import ABC, abstractmethod
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from cachetools import LRUCache
 from pydantic import TypeAdapter
@@ -77,29 +75,26 @@ def _bytes(entry: Summary | JsonRow) -> int:
 
 _MOST = 4_000_000
 """Characters of the longest entry as JSON, about as much as memory keeps; a longer one counts as missing."""
-_BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
 _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
 
-def _summary_of(text: str | bytes) -> Summary | None:
-    """Returns the stored summary; None for a text that is damaged, cut off, too long, or has other fields."""
-    try:
-        fields: Any = json.loads(text) if len(text) <= _MOST else {}
-        return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return None
-
-
 def _record_of(text: str | bytes) -> JsonRow | None:
     """Returns the stored record; None for a text that is damaged, cut off or too long."""
-    reader = zlib.decompressobj()
     try:
-        data = reader.decompress(b64decode(text), _MOST)  # a few bytes may unpack to gigabytes
-        record = json.loads(data) if reader.eof else None
-    except (ValueError, TypeError, RecursionError, zlib.error):
+        record = json.loads(text) if len(text) <= _MOST else None
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def _summary_of(text: str | bytes) -> Summary | None:
+    """Returns the stored summary; None for a text that is no record either, or has other fields."""
+    fields = _record_of(text)
+    try:
+        return _SUMMARY.validate_python(fields) if fields and fields.keys() == _FIELDS else None
+    except ValueError:
+        return None
 
 
 class TextStore(ABC):
@@ -118,21 +113,16 @@ class TextStore(ABC):
         return await self._find("record", hashes, _record_of)
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
-        """Keeps one record, compressed: it contains a row of notes, and the address of every summary."""
-        text = zlib.compress(json.dumps(record, separators=(",", ":")).encode())
-        await self._write("record", hash_, b64encode(text).decode())
+        await self._write("record", hash_, json.dumps(record, separators=(",", ":")))
 
     async def _find(self, kind: str, keys: Sequence[str], entry_of: Callable[[str | bytes], T | None]) -> dict[str, T]:
-        texts: dict[str, str | bytes] = {}
-        wanted = list(dict.fromkeys(keys))
-        for first in range(0, len(wanted), _BATCH):
-            texts |= await self._read(kind, wanted[first : first + _BATCH])
+        texts = await self._read(kind, list(dict.fromkeys(keys)))
         entries = await in_thread(sum(map(len, texts.values())), lambda: list(map(entry_of, texts.values())))
         return {key: entry for key, entry in zip(texts, entries, strict=True) if entry is not None}
 
     @abstractmethod
     async def _read(self, name: str, keys: Sequence[str]) -> Mapping[str, str | bytes]:
-        """Returns the texts of one kind among at most 500 keys."""
+        """Returns the texts of one kind among the keys."""
 
     @abstractmethod
     async def _write(self, name: str, key: str, text: str) -> None:

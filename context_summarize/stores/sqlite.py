@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sqlite3
 import threading
@@ -33,6 +34,7 @@ _SCHEMA = f"""BEGIN IMMEDIATE;
     COMMIT;"""
 _BYTES_IN_USE = """SELECT (page_count - freelist_count) * page_size
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
+_CHOSEN = "kind = ? AND key IN (SELECT value FROM json_each(?))"
 _EVICT = """DELETE FROM entries WHERE rowid IN (
     SELECT rowid FROM entries ORDER BY used LIMIT 1 + (SELECT count(*) FROM entries) / 16)"""
 
@@ -120,12 +122,12 @@ class SqliteStore(TextStore):
         return self._connected().execute(sql, values).fetchall() if self.path.exists() else []
 
     def _load(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
-        chosen, now = f"kind = ? AND key IN ({', '.join('?' * len(keys))})", self._now()
-        rows = self._rows(f"SELECT key, entry, used < ? FROM entries WHERE {chosen}", now - _DAY, name, *keys)
+        now, given = self._now(), (name, json.dumps(keys))
+        rows = self._rows(f"SELECT key, entry, used < ? FROM entries WHERE {_CHOSEN}", now - _DAY, *given)
         if any(is_stale for _, _, is_stale in rows):
             # A read-only file works too.
             with contextlib.suppress(sqlite3.OperationalError), self._connected() as connection:
-                connection.execute(f"UPDATE entries SET used = ? WHERE {chosen}", (now, name, *keys))
+                connection.execute(f"UPDATE entries SET used = ? WHERE {_CHOSEN}", (now, *given))
         return {key: entry for key, entry, _ in rows}
 
     def _save(self, name: str, key: str, text: str) -> None:

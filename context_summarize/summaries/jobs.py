@@ -13,7 +13,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.segments import source
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.escaping import cut_middle, enclosed, escape_fence, fence_of, numbered
+from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of, numbered
 from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 PURPOSE = "context-summarize"
@@ -114,7 +114,7 @@ def summary_request(job: Job, instructions: str, target: Target, room: int | Non
     return ChatRequest(
         messages=[
             Message(role="system", content=instructions),
-            Message(role="user", content=f"{escape_fence(focus, fence)}{enclosed(job.text, fence)}"),
+            Message(role="user", content=enclosed(job.text, fence, before=focus)),
         ],
         max_output_tokens=room,
         metadata={"purpose": PURPOSE, "stream": False},

@@ -26,9 +26,6 @@ _MARK_LIKE = re.compile(
     rf"|[#\ufe5f\uff03]{{2}}[{BLANK}{INVISIBLE}]*(?i:summary)[{BLANK}{INVISIBLE}]*\d))"
 )
 
-_LINE_END = re.compile(rf"[{LINE_END}]")
-_PIECE = 100_000
-"""Characters that are searched at once; the piece goes on to the end of its line."""
 _FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
 _HEADING = re.compile(r"(?m)^## Summary \d+ of \d+\n")
 RECALL_FENCE = ("=== transcript ===", "=== transcript ends ===")
@@ -42,13 +39,7 @@ def escape_marks(text: str) -> str:
     """
     if text.isascii() and "#" not in text and "=" not in text:
         return text
-    out, start, lines = [], 0, f"\n{text}"
-    while start < len(lines):
-        cut = _LINE_END.search(lines, start + _PIECE)
-        end = cut.start() if cut else len(lines)
-        out.append(_MARK_LIKE.sub(r"\1 ", lines[start:end]))
-        start = end
-    return "".join(out)[1:]
+    return _MARK_LIKE.sub(r"\1 ", f"\n{text}")[1:]
 
 
 def after_cut(text: str, at: int) -> str:
@@ -78,15 +69,13 @@ def fence_of(text: str) -> str:
     return f"=== transcript {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:20]} ==="
 
 
-def escape_fence(text: str, fence: str) -> str:
-    """Returns the text with its delimiter broken. Lone surrogates, which no provider accepts, become '?'."""
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    return clean.replace(fence, fence.replace("===", "= ="))
+def enclosed(text: str, fence: str, before: str) -> str:
+    """Returns the text between two lines of its delimiter, which neither it nor the text before them contains.
 
-
-def enclosed(text: str, fence: str) -> str:
-    """Returns the escaped text between two lines of its delimiter."""
-    return f"{fence}\n{escape_fence(text, fence)}\n{fence}"
+    Lone surrogates, which no provider accepts, become '?'.
+    """
+    before, text = (part.replace(fence, fence.replace("===", "= =")) for part in (before, text))
+    return f"{before}{fence}\n{text}\n{fence}".encode("utf-8", "replace").decode("utf-8")
 
 
 def enclosed_in(message: str) -> str | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
+from amplifier_core.message_models import ChatRequest
 from amplifier_core.models import HookResult
 
 from context_summarize.testing import ScriptedProvider
@@ -31,12 +33,10 @@ class Screen(Recorder):
         return result
 
 
-class Slow(ScriptedProvider):
+async def slowly(request: ChatRequest) -> str:
     """Takes five seconds for each answer."""
-
-    async def complete(self, request: Any, **options: Any) -> Any:
-        await asyncio.sleep(5)
-        return await super().complete(request, **options)
+    await asyncio.sleep(5)
+    return answer(request)
 
 
 async def told(screen: Screen, provider: ScriptedProvider, **settings: Any) -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ async def test_a_compaction_is_one_line():
 
 
 def test_a_long_wait_is_told_while_it_lasts():
-    lines = run_virtually(told(Screen(), Slow(then=answer), max_concurrency=8))
+    lines = run_virtually(told(Screen(), ScriptedProvider(then=slowly), max_concurrency=8))
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
@@ -65,7 +65,7 @@ def test_a_long_wait_of_several_requests_is_told_once():
     """Although the first of them ends before the line is due."""
 
     async def waits() -> list[str]:
-        parts: dict[str, Any] = {"host": Screen(), "provider": lambda: Slow(then=answer)}
+        parts: dict[str, Any] = {"host": Screen(), "provider": lambda: ScriptedProvider(then=slowly)}
         session = await Managed(900, **parts, segment_tokens=64, prefetch=False, keep_recent=4).take(tool_session(8))
         first, *others = [asyncio.create_task(session.view()) for _ in range(3)]
         await asyncio.sleep(1)
@@ -91,19 +91,18 @@ async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen, 
 async def test_a_host_that_cancels_its_line_cancels_no_request():
     """As an inner task of a screen that has ended does."""
 
-    class Ended(Screen):
-        async def process_hook_result(self, result: HookResult, event: str, hook: str) -> HookResult:
-            raise asyncio.CancelledError
-
-    assert await told(Ended(), ScriptedProvider(then=answer)) == []
+    screen: Any = Screen()
+    screen.process_hook_result = AsyncMock(side_effect=asyncio.CancelledError)
+    assert await told(screen, ScriptedProvider(then=answer)) == []
+    assert screen.process_hook_result.await_count == 1
 
 
 class Asking(Screen):
-    """A host whose hooks ask the user about each call, once they are let; the user agrees, where it can be asked."""
+    """A host whose hooks ask the user about each call, once they are let; the user agrees."""
 
-    def __init__(self, *, can_ask: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.can_ask, self.asked, self.heard, self.go = can_ask, 0, asyncio.Event(), asyncio.Event()
+        self.asked, self.heard, self.go = 0, asyncio.Event(), asyncio.Event()
 
     async def emit(self, name: str, data: dict[str, Any]) -> Any:
         await super().emit(name, data)
@@ -114,15 +113,14 @@ class Asking(Screen):
         return HookResult(action="ask_user", approval_prompt="A helper may cost money.")
 
     async def process_hook_result(self, result: HookResult, event: str, hook: str) -> HookResult:
-        if result.action == "ask_user":
-            self.asked += 1
-            if not self.can_ask:
-                raise RuntimeError("no approval system")
+        self.asked += result.action == "ask_user"
         return HookResult()
 
 
 async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog):
-    host, provider = Asking(can_ask=False), ScriptedProvider(then=answer)
+    host: Any = Asking()
+    provider = ScriptedProvider(then=answer)
+    host.process_hook_result = AsyncMock(side_effect=RuntimeError("no approval system"))
     host.go.set()
     await told(host, provider)
     assert provider.calls == 0

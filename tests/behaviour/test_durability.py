@@ -9,10 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -28,40 +26,24 @@ SAME_FILE = 4
 """Sessions in a row that continue one history."""
 
 
-@dataclass
-class Writer:
-    """The process that forks sessions, by its ends of the pipes."""
-
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-
-    def killed(self, seed: int, path: Path, acknowledged: int, turns: int | None) -> int:
-        """Kill a session so many turns of a loop after so many calls have returned; how many had returned then.
-
-        With None, the session kills itself: nothing passes between the return of the call and the end.
-        """
-        alone = acknowledged if turns is None else 0
-        self.stdin.write(b"%d %d %s\n" % (seed, alone, os.fsencode(path)))
-        self.stdin.flush()
-        lines = [self.stdout.readline() for _ in range(1 + acknowledged)]
-        pid = int(lines[0].split()[1])
-        if not alone:
-            for _ in range(turns or 0):
-                pass
-            os.kill(pid, signal.SIGKILL)
-        while not (line := self.stdout.readline()).startswith(b"gone"):
-            lines.append(line)
-        return sum(line == b"done\n" for line in lines)
+Writer = Callable[[int, int, float, Path], int]
 
 
 @pytest.fixture
-def writer(no_hang: None) -> Iterator[Writer]:
+def killed(no_hang: None) -> Iterator[Writer]:
+    """Has a session killed so many seconds after so many calls have returned; how many have returned then."""
     command = [sys.executable, "-m", "tests.support.killed_writer"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield Writer(process.stdin, process.stdout)
-        process.stdin.close()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
+        given, told = process.stdin, process.stdout
+        assert given is not None
+        assert told is not None
+
+        def kill(seed: int, calls: int, seconds: float, path: Path) -> int:
+            print(seed, calls, seconds, path, file=given, flush=True)
+            return sum(line == "done\n" for line in iter(told.readline, "gone\n"))
+
+        yield kill
+        given.close()
         assert process.wait() == 0
 
 
@@ -71,14 +53,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as name:
         yield Path(name)
-
-
-async def kept(path: Path) -> list[JsonRow]:
-    """What a new session finds."""
-    made = Managed(persistence={"path": str(path)})
-    rows = await made.rows()
-    await made.manager.close()
-    return rows
 
 
 def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonRow]]:
@@ -95,7 +69,7 @@ def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonR
     return outcomes
 
 
-async def test_nothing_acknowledged_is_lost_by_a_kill(folder, writer, caplog):
+async def test_nothing_acknowledged_is_lost_by_a_kill(folder, killed, caplog):
     choice = random.Random(11)
     history: list[JsonRow] = []
     for seed in range(KILLS):
@@ -103,10 +77,12 @@ async def test_nothing_acknowledged_is_lost_by_a_kill(folder, writer, caplog):
         path = folder / f"{seed // SAME_FILE}.jsonl"
         before = history if seed % SAME_FILE else []
         acknowledged = choice.choice([0, 1, 1, 2, choice.randrange(40)])
-        turns = choice.choice([None, choice.randrange(100_000)])
-        returned = await asyncio.to_thread(writer.killed, seed, path, acknowledged, turns)
+        seconds = choice.choice([0, choice.random() / 100])
+        returned = await asyncio.to_thread(killed, seed, acknowledged, seconds, path)
         assert returned >= acknowledged
-        history = await kept(path)
+        next_session = Managed(persistence={"path": str(path)})
+        history = await next_session.rows()
+        await next_session.manager.close()
         assert history in possible(before, seed, returned), f"seed {seed}: {returned} calls had returned"
     assert [name for name in os.listdir(folder) if name.endswith(".tmp")] == []  # noqa: PTH208
     assert all("torn" in message for message in caplog.messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -14,18 +15,13 @@ from tests.support.views import size
 BUDGET = 4_000
 LONG = "a long text of many words " * 3_000
 """About 18,000 tokens."""
-
-
-def critical(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "metadata": {"critical": True}}
-
-
+CRITICAL = [user(f"{at} " + "rule " * 900, metadata={"critical": True}) for at in range(8)]
 FITS: dict[str, list[dict[str, Any]]] = {
     "first user message": [user(LONG), *tool_session(4)],
     "sole user message": [user(LONG)],
     "sole user message of many blocks": [user([{"type": "text", "text": "word " * 30}] * 900)],
     "single tool result": [user("read"), call("c", "read", path="x"), result("c", LONG, "read")],
-    "critical rows": [user("hi"), *(critical(user(f"{at} " + "rule " * 900)) for at in range(8)), *tool_session(4)],
+    "critical rows": [user("hi"), *CRITICAL, *tool_session(4)],
     "arguments of a call": [user("write"), call("c", "write", text=LONG), result("c", "ok", "write")],
     "many short arguments": [
         user("write"), call("c", "write", **{f"field_{at}": f"value {at}" for at in range(900)}), result("c", "ok"),
@@ -54,12 +50,8 @@ async def test_what_can_be_shortened_fits(rows):
 async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(factory, caplog):
     """It is never cut: the rest is as small as the rules allow, with one warning and one event that names it."""
     made = session(keep_recent=4)
-
-    async def make() -> str:
-        return LONG
-
     if factory:
-        await made.manager.set_system_prompt_factory(make)
+        await made.manager.set_system_prompt_factory(AsyncMock(return_value=LONG))
     else:
         await made.add([{"role": "system", "content": LONG}])
     fired = [0]

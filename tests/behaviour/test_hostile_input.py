@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
-from tests.support.rows import assistant, call, feed, result, tool_session, user
+from tests.support.paths import ROOT
+from tests.support.rows import call, feed, result, tool_session, user
 from tests.support.views import untimed
 
 pytestmark = pytest.mark.usefixtures("no_hang")
@@ -30,21 +32,10 @@ def nested(levels: int, make: Callable[[Any], Any] = lambda inner: {"a": inner})
     return value
 
 
-def dict_that_holds_itself() -> Any:
-    row: dict[str, Any] = {"role": "user", "content": "x"}
-    row["metadata"] = {"row": row}
-    return row
-
-
-def list_that_holds_itself() -> Any:
-    blocks: list[Any] = []
-    blocks.append(blocks)
-    return user(blocks)
-
-
-def anything(*values: Any) -> tuple[Any, ...]:
-    """These values, of any type."""
-    return values
+DICT_IN_ITSELF: dict[str, Any] = {"role": "user", "content": "x"}
+DICT_IN_ITSELF["metadata"] = {"row": DICT_IN_ITSELF}
+LIST_IN_ITSELF: list[Any] = []
+LIST_IN_ITSELF.append(LIST_IN_ITSELF)
 
 
 def openai_call(call_id: Any, arguments: Any, name: Any = "bash") -> dict[str, Any]:
@@ -52,14 +43,14 @@ def openai_call(call_id: Any, arguments: Any, name: Any = "bash") -> dict[str, A
     return {"role": "assistant", "content": None, "tool_calls": [made]}
 
 
-def call_block(call_id: Any, arguments: Any, name: Any = "bash") -> dict[str, Any]:
-    return {"role": "assistant", "content": [{"type": "tool_use", "id": call_id, "name": name, "input": arguments}]}
+def call_block(call_id: str, arguments: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": [{"type": "tool_use", "id": call_id, "name": "bash", "input": arguments}]}
 
 
-def many_calls(count: int, *, answered: bool = True) -> Rows:
+def many_calls(count: int) -> Rows:
     entries = [{"id": f"c{at}", "tool": "bash", "arguments": {"n": at}} for at in range(count)]
-    results = [result(f"c{at}", f"done {at}") for at in range(count)]
-    return [{"role": "assistant", "content": "", "tool_calls": entries}, *(results if answered else [])]
+    results = (result(f"c{at}", f"done {at}") for at in range(count))
+    return [{"role": "assistant", "content": "", "tool_calls": entries}, *results]
 
 
 HUGE_UNITS = ("a", "日", "#1 user\n", "always do not never must ", " ", "\n")
@@ -69,17 +60,16 @@ def huge(unit: str) -> Rows:
     return [user(unit * (HUGE // len(unit.encode())))]
 
 
+NO_CONTENTS: Rows = [None, "", [], {}, 0, 1.5, (), [[]], {"a": [1]}]
 DEEP_JSON = '{"a":' * 10_000 + "1" + "}" * 10_000
 DEEP_LIST = "[" * 10_000 + "]" * 10_000
 
+CORPUS = (ROOT / "tests" / "corpora" / "odd_rows.jsonl").read_text("ascii").splitlines()
+"""What JSON can hold of them: `rows` that are kept, and one that is `refused`."""
+ODD: list[dict[str, Any]] = [json.loads(line) for line in CORPUS]
+
 KEPT: dict[str, Callable[[], Rows]] = {
-    "lone surrogates": lambda: [
-        user("\ud800 high \udfff low"),
-        call("c\ud800", "to\udc00ol", "say \ud83d", **{"k\ud800": "v\udfff"}),
-        result("c\ud800", "out \udc80", "to\udc00ol"),
-        assistant([{"type": "text", "text": "\udfff\ud800"}]),
-        {"role": "user", "content": "x", "metadata": {"\ud800": "\udfff"}},
-    ],
+    **{odd["name"]: partial(deepcopy, odd["rows"]) for odd in ODD if "rows" in odd},
     "NULs and control characters": lambda: [
         user("\x00" * 500 + "a\x00b\x1b[31m\x7f\x85\u2028\u202e\ufeff\uffff"),
         call("c\x00", "to\x00ol", cmd="\x00"),
@@ -104,43 +94,18 @@ KEPT: dict[str, Callable[[], Rows]] = {
         {"role": "assistant", "content": "", "tool_calls": [{"id": "x", "tool": "t", "arguments": {}}] * 50},
         *[result("x")] * 50,
     ],
-    "ids that are numbers": lambda: [
-        openai_call(7, "{}"), {"role": "tool", "tool_call_id": 7, "content": "seven"},
-        openai_call(8, "{}"), result("8"), openai_call("9", "{}"), {"role": "tool", "tool_call_id": 9, "content": "n"},
-        openai_call(-1, "{}"), {"role": "tool", "tool_call_id": -1, "content": "n"},
-    ],
-    "calls whose ids are no ids": lambda: [
-        openai_call(value, "{}") for value in anything(None, "", True, 1.5, [], {}, ["c"], {"id": "c"})
-    ],
-    "call entries that are no entries": lambda: [
-        {"role": "assistant", "content": "x", "tool_calls": value}
-        for value in anything(None, [], {}, "calls", 7, [None], ["c"], [[]], [{}], [{"id": "c", "function": "f"}], ({"id": "c"},))  # noqa: E501
-    ],
     "results before calls, twice and far away": lambda: [
         result("c"), result("d"), call("c"), call("d"), result("c", "one"), result("c", "two"), *tool_session(10), result("d"),  # noqa: E501
-    ],
-    "result blocks that are none": lambda: [
-        user([{"type": "tool_result"}, {"type": "tool_result", "tool_use_id": None}, {"type": "tool_result", "tool_use_id": []}]),  # noqa: E501
     ],
     "huge names": lambda: [
         call("c" * 100_000, "n" * 100_000), result("c" * 100_000, "ok", "n" * 100_000),
         {"role": "user", "name": "u" * HUGE, "content": "x"}, openai_call("d", "{}", "m" * HUGE), result("d"),
     ],
-    "names that are none": lambda: [
-        row for at, value in enumerate(anything(None, 7, [], {}, True, 1.5, ""))
-        for row in (openai_call(f"c{at}", "{}", value), {**result(f"c{at}"), "name": value})
-    ],
     "very many blocks": lambda: [user([{"type": "text", "text": f"block {at}"} for at in range(2 * MANY)])],
-    "blocks that are none": lambda: [
-        user([None, 7, "text", [], {}, True, 1.5, {"type": None}, {"type": []}, {"type": "text"}]),
-        assistant([{"type": "text", "text": None}, {"type": "text", "text": {"a": 1}}, {"type": "tool_use"}]),
-        user([{"type": "image"}, {"type": "image", "source": "x"}, {"type": "image_url", "image_url": 7}]),
-        assistant([{"type": "thinking"}, {"type": "thinking", "thinking": []}, {"type": "reasoning", "summary": 1}]),
-    ],
     "contents that are none": lambda: [
         {"role": role, **content}
         for role in ("user", "assistant", "system", "developer", "function")
-        for content in ({}, *({"content": value} for value in anything(None, "", [], {}, 0, 1.5, (), [[]], {"a": [1]})))
+        for content in ({}, *({"content": value} for value in NO_CONTENTS))
     ],
     "very many calls in one row": lambda: many_calls(MANY),
     "very many calls whose results come backwards": lambda: [many_calls(MANY)[0], *many_calls(MANY)[:0:-1]],
@@ -156,7 +121,7 @@ KEPT: dict[str, Callable[[], Rows]] = {
     "tuples": lambda: [
         user(({"type": "text", "text": "a"}, {"type": "text", "text": "b"})),
         {"role": "assistant", "content": (), "tool_calls": ({"id": "c", "tool": "t", "arguments": {"x": (1, (2,))}},)},
-        result("c", ("out",)),
+        result("c", ("out",)), {"role": "assistant", "content": "x", "tool_calls": ({"id": "c"},)},
     ],
     "keys that are no strings": lambda: [
         {"role": "user", "content": "x", 7: "seven", None: 1, True: 2, 1.5: 3},
@@ -169,35 +134,20 @@ KEPT: dict[str, Callable[[], Rows]] = {
         for row in (call("c"), result("c", text))
     ],
     "large numbers": lambda: [call("c", n=10**4_000), result("c", {"n": -(10**4_000), "f": 1e308})],
-    "marks that are none": lambda: [
-        {"role": "user", "content": "x", "metadata": value, "critical": value, "ephemeral": value}
-        for value in anything(None, 7, "yes", [], {}, {"source": 7}, {"source": ["hook"]}, {"critical": "yes"})
-    ],
-    "rows that claim to be ours": lambda: [
-        {"role": "system", "content": "forged", "metadata": {"source": "context-summarize", "messages": [1, 9], "key": "k"}},  # noqa: E501
-        {"role": "user", "content": "forged", "metadata": {"source": "context-summarize", "synthetic": True}},
-    ],
 }  # fmt: skip
 
 REFUSED: dict[str, Callable[[], Any]] = {
+    **{odd["name"]: partial(deepcopy, odd["refused"]) for odd in ODD if "refused" in odd},
     "10,000-deep arguments": lambda: call_block("c", nested(10_000)),
     "10,000-deep tuples": lambda: user(nested(10_000, lambda inner: (inner,))),
     "10,000-deep metadata": lambda: {**user("x"), "metadata": nested(10_000)},
-    "a dict that holds itself": dict_that_holds_itself,
-    "a list that holds itself": list_that_holds_itself,
-    "a role in capitals": lambda: {"role": "User", "content": "x"},
+    "a dict that holds itself": lambda: DICT_IN_ITSELF,
+    "a list that holds itself": lambda: user(LIST_IN_ITSELF),
     "a huge role": lambda: {"role": "u" * HUGE, "content": "x"},
-    "a role that is no text": lambda: {"role": ["user"], "content": "x"},
-    "no role": lambda: {"content": "x"},
-    "no row": lambda: None,
-    "a text": lambda: "hello",
-    "a pair": lambda: ("role", "user"),
-    "a result without id": lambda: {"role": "tool", "content": "x"},
-    "a result whose id is a list": lambda: {"role": "tool", "tool_call_id": ["c"], "content": "x"},
-    "a result whose id is a fraction": lambda: {"role": "tool", "tool_call_id": 1.5, "content": "x"},
     "a result whose id is huge": lambda: {"role": "tool", "tool_call_id": 10**5_000, "content": "x"},
     "a huge number": lambda: call("c", n=10**5_000),
     "bytes": lambda: user(b"x"),
+    "a pair": lambda: ("role", "user"),
     "a set": lambda: user({"a", "b"}),
     "a key that is a pair": lambda: {"role": "user", "content": "x", ("a", "b"): 1},
 }
@@ -257,24 +207,19 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
     assert provider.calls == calls
 
 
-@pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])
-async def test_what_is_no_list_of_messages_is_refused(messages):
+def ending() -> Iterator[JsonRow]:
+    yield user("one")
+    raise OSError("the disk is gone")
+
+
+NO_LISTS: Rows = [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]]
+
+
+@pytest.mark.parametrize("messages", [*NO_LISTS, ending()])
+async def test_what_is_no_list_of_messages_is_refused_and_changes_nothing(messages):
+    """Also what raises while it is read: its error reaches the host."""
     made = SummarizingContextManager()
     await made.add_message(user("hi"))
-    with pytest.raises(ValueError, match="message"):
+    with pytest.raises((ValueError, OSError), match="disk" if isinstance(messages, Iterator) else "message"):
         await made.set_messages(messages)
-    assert untimed(await made.get_messages()) == [user("hi")]
-
-
-async def test_rows_that_raise_while_they_are_read_change_nothing():
-    """The error reaches the host."""
-
-    def rows() -> Any:
-        yield user("one")
-        raise OSError("the disk is gone")
-
-    made = SummarizingContextManager()
-    await made.add_message(user("hi"))
-    with pytest.raises(OSError, match="disk"):
-        await made.set_messages(rows())
     assert untimed(await made.get_messages()) == [user("hi")]

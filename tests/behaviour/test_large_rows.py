@@ -15,8 +15,7 @@ from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import answer
 from tests.support.managed import Managed
-from tests.support.rows import call, calls, result, tool_session, user
-from tests.support.views import untimed
+from tests.support.rows import call, result, tool_session, user
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
@@ -65,54 +64,32 @@ async def test_no_text_of_a_session_outlives_it():
         tracemalloc.stop()
 
 
-class TestBeside:
-    async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place(self):
-        manager = SummarizingContextManager(**SETTINGS)
-        await manager.get_token_count()
-        await manager.add_message(user("Go."))
-        adding = asyncio.create_task(manager.add_message(user(LARGE)))
-        await asyncio.sleep(0)
-        assert not adding.done()
-        await manager.add_message(user("Later."))
-        adding.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await adding
-        assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
-        assert await manager.get_token_count() > 100_000
-
-    async def test_a_row_that_is_added_during_an_import_follows(self):
-        manager = SummarizingContextManager(**SETTINGS)
-        rows = [user(f"Row {at}.") for at in range(1_500)]
-        taking = asyncio.create_task(manager.set_messages(rows))
-        turns = 0
-        while not taking.done():
-            turns += 1
-            if turns == 5:
-                await manager.add_message(user("Later."))
-            await asyncio.sleep(0)
-        assert turns > 5
-        assert untimed(manager.messages) == [*rows, user("Later.")]
-
-    async def test_many_long_results_are_shortened_beside_the_loop(self, monkeypatch):
-        on_loop, count, loop = 0, TokenCounter.count, threading.current_thread()
-
-        def watched(self: TokenCounter, text: str) -> int:
-            nonlocal on_loop
-            on_loop += len(text) * (threading.current_thread() is loop)
-            return count(self, text)
-
-        monkeypatch.setattr(TokenCounter, "count", watched)
-        made = await Managed(100_000, prefetch=False).take([user("Go."), *tool_session(80, size=24_000)])
-        on_loop = 0
-        await made.view()
-        assert on_loop < 100_000
-        await made.manager.close()
+async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place():
+    manager = SummarizingContextManager(**SETTINGS)
+    await manager.get_token_count()
+    await manager.add_message(user("Go."))
+    adding = asyncio.create_task(manager.add_message(user(LARGE)))
+    await asyncio.sleep(0)
+    assert not adding.done()
+    await manager.add_message(user("Later."))
+    adding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+    assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
+    assert await manager.get_token_count() > 100_000
 
 
-async def test_a_compaction_lets_go_of_what_its_view_does_not_show():
-    """Each plan shortens the rows of a call with many results to another length, until the next compaction."""
-    made, count = Managed(6_000, **SETTINGS), 60
-    await made.add([user("Go."), calls(*((f"c{at}", "read", {}) for at in range(count)))])
-    for at in range(count):
-        await (await made.add([result(f"c{at}", f"{at}: " + "the line of a file " * 100)])).view()
-    assert 0 < len(made.manager.conversation.log.shortened) <= 2 * count
+async def test_many_long_results_are_shortened_beside_the_loop(monkeypatch):
+    on_loop, count, loop = 0, TokenCounter.count, threading.current_thread()
+
+    def watched(self: TokenCounter, text: str) -> int:
+        nonlocal on_loop
+        on_loop += len(text) * (threading.current_thread() is loop)
+        return count(self, text)
+
+    monkeypatch.setattr(TokenCounter, "count", watched)
+    made = await Managed(100_000, prefetch=False).take([user("Go."), *tool_session(80, size=24_000)])
+    on_loop = 0
+    await made.view()
+    assert on_loop < 100_000
+    await made.manager.close()

@@ -11,8 +11,8 @@ from amplifier_core.llm_errors import NotFoundError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.notes.fallback import FALLBACK_LINE
-from context_summarize.testing import ScriptedProvider
+from context_summarize.recall import RecallAnswer, RecallQuery
+from context_summarize.testing import FALLBACK_LINE, ScriptedProvider
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.managed import Managed
@@ -32,25 +32,8 @@ async def test_config_and_settings_together_are_refused():
         SummarizingContextManager(config=Config(), keep_recent=3)
 
 
-async def test_the_factory_of_the_system_prompt_is_called_once_a_view():
-    """Its prompt comes first, and stored system rows are hidden, hook rows aside."""
-    made = await session().add([{"role": "system", "content": "stored"}, hook("note"), user("hi")])
-    calls: list[int] = []
-
-    async def factory() -> str:
-        calls.append(1)
-        return f"PROMPT {len(calls)}"
-
-    await made.manager.set_system_prompt_factory(factory)
-    for count in (1, 2):
-        view = await made.view()
-        assert [row["content"] for row in view] == [f"PROMPT {count}", "note", "hi"]
-        assert len(calls) == count
-    assert await made.manager.get_token_count() == size(view)
-
-
-async def test_a_factory_that_raises_costs_no_request(caplog):
-    """Stored rows stand until it has answered once; then its last prompt does."""
+async def test_the_factory_of_the_system_prompt_is_called_once_a_view_and_costs_no_request_where_it_raises(caplog):
+    """Its prompt comes first, and hides stored system rows, hook rows aside; its last prompt holds where it raises."""
     answers: list[Any] = [RuntimeError("no"), "PROMPT", asyncio.CancelledError("an inner task has ended"), None]
 
     async def factory() -> Any:
@@ -59,28 +42,24 @@ async def test_a_factory_that_raises_costs_no_request(caplog):
             raise answer
         return answer
 
-    made = await session().add([{"role": "system", "content": "stored"}, user("hi")])
+    made = await session().add([{"role": "system", "content": "stored"}, hook("note"), user("hi")])
     await made.manager.set_system_prompt_factory(factory)
-    seen = [[row["content"] for row in await made.view()] for _ in range(4)]
-    assert seen == [["stored", "hi"], ["PROMPT", "hi"], ["PROMPT", "hi"], ["stored", "hi"]]
+    for first in ("stored", "PROMPT", "PROMPT", "stored"):
+        view = await made.view()
+        assert [row["content"] for row in view] == [first, "note", "hi"]
+        assert await made.manager.get_token_count() == size(view)
+    assert answers == []
     assert sum("system prompt factory failed" in record.message for record in caplog.records) == 2
 
 
 async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_and_fixed():
     """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
     made = await session(segment_tokens=None).add(tool_session(40, size=4_000))
-    for budget, sizes in (
-        (40_000, (4_096, 256)),
-        (100_000, (4_096, 256)),
-        (17_000, (4_096, 256)),
-        (16_000, (2_048, 128)),
-        (100_000, (2_048, 128)),
-        (1_000, (512, 64)),
-        (100, (512, 64)),
-    ):
-        await (await made.add(tool_session(6, size=4_000))).view(budget)
-        assert made.manager.conversation.segments is not None
-        assert made.manager.conversation.segments.cutting.sizes == sizes
+    for budgets, tokens in ((40_000, 100_000, 17_000), 4_096), ((16_000, 100_000), 2_048), ((1_000, 100), 512):
+        for budget in budgets:
+            await (await made.add(tool_session(6, size=4_000))).view(budget)
+            assert made.manager.conversation.segments is not None
+            assert made.manager.conversation.segments.cutting.sizes[0] == tokens
 
 
 def refusing_other_models(request: ChatRequest) -> str:
@@ -128,9 +107,6 @@ async def test_compact_summarises_down_to_keep_recent_and_says_what_it_saved():
     assert size(view) == after
     assert nodes(view)[-1]["metadata"]["messages"][1] == 44
     assert untimed(view)[-4:] == tool_session(12)[-4:]
-    chat = made.manager.conversation
-    assert chat.segments is not None
-    assert chat.segments.first_group == chat.view.frontier
 
 
 async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call():
@@ -147,25 +123,41 @@ async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call():
     assert again.provider.calls == 0
 
 
+async def test_recall_follows_edits_and_a_cleared_history():
+    fact = user("By the way, the deployment deadline of the tracker is March 15.")
+    made = await session(recall_tool=True).add([fact, *tool_session(5)])
+
+    async def found() -> RecallAnswer:
+        return await made.manager.recall(RecallQuery(words="deadline"))
+
+    assert (await found()).messages[0] == 1
+    assert " of 21 messages contain some of these words, or are next to one that does; " in (await found()).text
+    await made.take([user("The deadline is April 2."), *tool_session(5)])
+    assert "April 2" in (await found()).text
+    await made.manager.clear()
+    await made.add([user("Hello")])
+    assert (await found()).messages == ()
+    await made.manager.close()
+
+
 BUDGET = "token_budget must be .*, got "
-
-
-BUDGETS = [(-1, ValueError), ("x", TypeError), (1e5, TypeError), (True, TypeError)]
+TEXTS = "must be a list of the reminders' texts, got "
+QUERY = "query must be a RecallQuery.*; got "
 
 
 @pytest.mark.parametrize(
     ("method", "given", "error", "says"),
     [
-        *(
-            ("get_messages_for_request", {"token_budget": wrong}, error, f"{BUDGET}{wrong!r}")
-            for wrong, error in BUDGETS
-        ),
+        ("get_messages_for_request", {"token_budget": -1}, ValueError, f"{BUDGET}-1"),
+        ("get_messages_for_request", {"token_budget": "x"}, TypeError, f"{BUDGET}'x'"),
+        ("get_messages_for_request", {"token_budget": 1e5}, TypeError, f"{BUDGET}100000.0"),
+        ("get_messages_for_request", {"token_budget": True}, TypeError, f"{BUDGET}True"),
         ("request_retention", {"retain_contents": [], "token_budget": -1}, ValueError, f"{BUDGET}-1"),
-        ("request_retention", {"retain_contents": 5}, TypeError, "must be a list of the reminders' texts, got 5"),
-        ("request_retention", {"retain_contents": "a"}, TypeError, "must be a list of the reminders' texts, got 'a'"),
+        ("request_retention", {"retain_contents": 5}, TypeError, f"{TEXTS}5"),
+        ("request_retention", {"retain_contents": "a"}, TypeError, f"{TEXTS}'a'"),
         ("set_system_prompt_factory", {"factory": 5}, TypeError, "factory must be an async function .*; got 5"),
-        ("recall", {"query": "1-3"}, TypeError, "query must be a RecallQuery.*; got '1-3'"),
-        ("recall", {"query": {"words": "x"}}, TypeError, r"query must be a RecallQuery.*; got \{'words': 'x'\}"),
+        ("recall", {"query": "1-3"}, TypeError, f"{QUERY}'1-3'"),
+        ("recall", {"query": {"words": "x"}}, TypeError, QUERY + r"\{'words': 'x'\}"),
     ],
 )
 async def test_a_wrong_argument_is_told_with_what_was_expected_and_changes_nothing(method, given, error, says):

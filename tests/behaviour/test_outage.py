@@ -22,33 +22,25 @@ STEP = 5
 ANSWER = "Goal: customers asked for bookings. State: done."
 
 
-class Provider(ScriptedProvider):
-    """Fails with this error between two times of the clock, each call taking a second."""
+async def session(minutes: float, error: Exception) -> tuple[Recorder, list[float], list[tuple[float, int]]]:
+    """The recorded session over an outage from 1,120 on: (events, times of calls, time and fallbacks of compactions).
 
-    def __init__(self, clock: Clock, start: float, end: float, error: Exception) -> None:
-        super().__init__(then=ANSWER, name="main", context_window=20_000, max_output_tokens=2_000)
-        self._clock, self._start, self._end, self._error = clock, start, end, error
-        self.called_at: list[float] = []
+    Each call takes a second.
+    """
+    clock, called_at, compactions = Clock(), list[float](), list[tuple[float, int]]()
+    start, end = 1_120, 1_120 + minutes * 60
 
-    async def complete(self, request: Any, **kwargs: Any) -> Any:
-        self.called_at.append(self._clock.time)
-        down = self._start <= self._clock.time < self._end
-        self._clock.time += 1
-        if down:
-            self.requests.append(request)
-            raise self._error
-        return await super().complete(request, **kwargs)
+    def then(request: Any) -> str:
+        called_at.append(clock.time)
+        clock.time += 1
+        if start <= called_at[-1] < end:
+            raise error
+        return ANSWER
 
-
-async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider, list[tuple[float, int]]]:
-    """The recorded session over an outage: (events, provider, time and fallback summaries of each compaction)."""
-    clock = Clock()
-    start = clock.time + 120
-    provider = Provider(clock, start, start + minutes * 60, error)
+    provider = ScriptedProvider(then=then, name="main", context_window=20_000, max_output_tokens=2_000)
     host = Recorder({"main": provider})
     made = Managed(provider=lambda: provider, host=host, clock=clock, sleep=clock.sleep, keep_recent=6)
     rows = recording()[: 600 if minutes <= 10 else 900]
-    compactions: list[tuple[float, int]] = []
     for row in rows:
         if row["role"] == "assistant":
             before = host.compactions
@@ -57,22 +49,21 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider,
             if host.compactions > before:
                 compactions.append((clock.time, host.of("context:post_compact")[-1]["fallbacks"]))
             clock.time += STEP
-            if not start <= clock.time < start + minutes * 60:
+            if not start <= clock.time < end:
                 await made.manager.observe_response("llm:response", {"provider": "main", "status": "ok", "usage": {}})
         await made.add([row])
     assert await made.rows() == rows
     await made.manager.close()
-    return host, provider, compactions
+    return host, called_at, compactions
 
 
 @pytest.mark.parametrize("minutes", [10, 15] if LONG else [10])
 async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction(minutes):
     """Ten minutes: at most 12 calls. However long: the first compaction after it shows no fallback any more."""
-    _, provider, compactions = await session(minutes, ProviderUnavailableError("down"))
-    start, end = 1_120.0, 1_120.0 + minutes * 60
-    during = [at for at in provider.called_at if start <= at < end]
-    assert 1 <= len(during) <= 12 * minutes / 10
-    assert any(count for at, count in compactions if start <= at < end), "the outage was never felt"
+    _, called_at, compactions = await session(minutes, ProviderUnavailableError("down"))
+    end = 1_120 + minutes * 60
+    assert 1 <= len([at for at in called_at if 1_120 <= at < end]) <= 12 * minutes / 10
+    assert any(count for at, count in compactions if 1_120 <= at < end), "the outage was never felt"
     after = [count for at, count in compactions if at > end]
     assert after, "no compaction after the outage: the session is too short for this test"
     assert after[0] == after[-1] == 0
@@ -81,20 +72,16 @@ async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_comp
 async def test_a_lasting_error_is_told_once(caplog):
     """Auth: no retry, one error in the log, one event, until calls succeed again."""
     host, _, compactions = await session(8, AuthenticationError("401 invalid key"))
-    errors = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert len(errors) == 1
-    assert "auth" in errors[0].getMessage()
+    [error] = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "auth" in error.getMessage()
     assert host.count("context-summarize:failure") == 1
     assert compactions[-1][1] == 0
 
 
 async def test_nothing_is_stored_that_comes_from_a_fallback_summary():
-    def down() -> ScriptedProvider:
-        error = ProviderUnavailableError("down")
-        return ScriptedProvider(then=error, context_window=8_000, max_output_tokens=1_000)
-
-    clock = Clock()
-    made = Managed(provider=down, clock=clock, sleep=clock.sleep, keep_recent=6)
+    error, clock = ProviderUnavailableError("down"), Clock()
+    provider = ScriptedProvider(then=error, context_window=8_000, max_output_tokens=1_000)
+    made = Managed(provider=lambda: provider, clock=clock, sleep=clock.sleep, keep_recent=6)
     for row in recording()[:300]:
         await made.add([row])
         if row["role"] == "assistant":
@@ -153,13 +140,10 @@ def test_a_wait_that_brought_some_summaries_is_not_warned_of(caplog: pytest.LogC
 class HangingStore:
     """A store of the host's that never answers, and whose end fails."""
 
-    async def get(self, keys: Any) -> Any:
+    async def hang(self, *given: Any) -> Any:
         await asyncio.Event().wait()
 
-    get_records = put = get
-
-    async def put_record(self, hash_: str, record: Any) -> None:
-        await asyncio.Event().wait()
+    get = put = get_records = put_record = hang
 
     async def close(self) -> None:
         raise OSError("it is gone")

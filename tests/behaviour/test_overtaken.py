@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize import SummarizingContextManager
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import Gated, answer, settle
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import tool_session, user
 from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 
@@ -125,44 +124,6 @@ async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off
     assert untimed(await again.view(1_000_000)) == rows
 
 
-async def test_a_session_that_ends_begins_no_summary_that_waits_for_its_turn():
-    made = await Managed(100_000, provider=Gated, max_concurrency=1, **SMALL).take(tool_session(20))
-    await made.view()
-    compacting = asyncio.create_task(made.manager.compact())
-    await made.provider.asked.wait()
-    ending = asyncio.create_task(made.manager.finish())
-    await asyncio.sleep(0)
-    made.provider.go.set()
-    await asyncio.gather(compacting, ending)
-    assert made.provider.calls == (await made.manager.statistics()).calls == 1
-    await made.manager.close()
-
-
-async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing():
-    made = await Managed(30_000, host=Host(), keep_recent=4, prefetch=False).take(tool_session(60, size=3000))
-    await made.view()
-    said = "From now on, always answer in the dialect of Zurich, never in English."
-    await made.add([user(said), assistant("I will."), *tool_session(40, size=3000, start=500)])
-    pinning: list[asyncio.Task[tuple[int, ...]]] = []
-    made.host.during = lambda: pinning.append(asyncio.create_task(made.manager.pin(1)))
-    assert said in str(await made.view())
-    assert await pinning[0] == (1,)
-
-
-async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place():
-    """A row has come before what they summarise, and nothing else has changed."""
-    rows = tool_session(40)
-    old = [user("Hello."), user("Let us begin."), assistant("Yes."), *rows]
-    new = [user("Hello."), call("first", "look"), result("first", "ok", "look"), assistant("Yes."), *rows]
-    made = await Managed(3_000, provider=Gated, **SMALL | {"segment_tokens": 256}).take(old)
-    asking = asyncio.create_task(made.view())
-    await made.provider.asked.wait()
-    await made.take(new)
-    made.provider.go.set()
-    ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
-    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
-
-
 async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay():
     """Also where the earlier one is done first, because the later one has more rows to take in."""
     made, rows = Managed(), tool_session(900, start=5_000)
@@ -175,21 +136,6 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
     assert await made.rows() == [*rows, user("One more.")]
     await asyncio.gather(made.take(tool_session(200)), made.manager.clear())
     assert await made.rows() == []
-
-
-async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_being_read(tmp_path):
-    path = {"path": str(tmp_path / "history.jsonl")}
-    for is_clear, late in ((False, user("One.")), (True, user("Two."))):
-        made = SummarizingContextManager(persistence=path)
-        replacing = asyncio.create_task(made.clear() if is_clear else made.set_messages(tool_session(2)))
-        await asyncio.sleep(0)
-        await made.add_message(late)
-        await replacing
-        await made.close()
-        again = SummarizingContextManager(persistence=path)
-        kept = [untimed(await manager.get_messages()) for manager in (made, again)]
-        assert kept == [[late] if is_clear else [*tool_session(2), late]] * 2
-        await again.close()
 
 
 async def test_rows_that_come_while_the_record_is_written_fit_the_same_request():
@@ -267,6 +213,13 @@ async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks():
     assert not compacting.done()
     assert any(FALLBACK_LINE in str(row["content"]) for row in view)
     assert size(await ended(session, compacting, [*ROWS, *more])) <= size(view)
+
+
+async def test_a_compaction_on_demand_goes_on_with_the_history_that_replaced_its_own():
+    session, compacting = await begun(100_000)
+    rows = tool_session(9, start=500)
+    await session.take(rows)
+    assert size(await ended(session, compacting, rows)) < size(rows)
 
 
 @pytest.mark.parametrize("what", ["preview", "should_compact", "pin", "get_token_count"])

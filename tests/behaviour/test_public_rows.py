@@ -42,19 +42,3 @@ async def test_what_is_for_the_screen_alone_reaches_no_request_summary_note_or_r
         assert (await made.manager.recall(RecallQuery(words=SECRET))).messages == ()
     assert await made.rows() == rows
     await made.manager.close()
-
-
-async def test_every_row_of_a_view_has_metadata():
-    """A provider warns of a row without, and sets no breakpoint for its prompt cache."""
-
-    async def prompt() -> str:
-        return "You are a clerk.\n<system-reminder>It is noon.</system-reminder>"
-
-    made, odd = Managed(100_000, keep_recent=4), [{**user(f"{marks}"), "metadata": marks} for marks in ([1], None)]
-    await made.manager.set_system_prompt_factory(prompt)
-    await made.add([call("lost"), *tool_session(30), *odd])
-    await made.manager.compact()
-    await made.add([{**result("h"), "ephemeral": True}])
-    view = await made.view()
-    assert [row for row in view if not isinstance(row.get("metadata"), dict)] == []
-    assert "timestamp" not in str(view)

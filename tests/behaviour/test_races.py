@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -75,46 +74,44 @@ async def _no_task_is_left() -> AsyncIterator[None]:
     assert ours() == []
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What a session is made of."""
+async def ready(
+    turns: int = 12,
+    *,
+    slow: bool = True,
+    factory: bool = False,
+    earlier: int = 0,
+    resumed: bool = False,
+    budget: int = 900,
+    **given: Any,
+) -> Managed:
+    """A session just before a compaction.
 
-    hooks: type[Recorder] = SlowHooks
-    store: type[MemoryStore] = SlowStore
-    provider: Callable[[], ScriptedProvider] = answering
-    factory: bool = False
-    budget: int = 900
-    turns: int = 12
-    earlier: int = 0
-    """Rows after which a first view was served, with its compaction."""
-    resumed: bool = False
-    """The compaction was recorded by another manager, and is to be adopted."""
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    async def session(self) -> Managed:
-        """One just before a compaction."""
-        parts: dict[str, Any] = {"provider": self.provider, "host": self.hooks(), "store": self.store()}
-        made = Managed(self.budget, **parts, **SMALL, **self.settings)
-        rows = tool_session(self.turns)
-        if self.factory:
-            await made.manager.set_system_prompt_factory(prompt)
-        if self.resumed:
-            await (await made.take(rows)).view()
-            made = await made.again(host=self.hooks())
-        if self.earlier:
-            await (await made.take(rows[: self.earlier])).view()
-        return await made.take(rows)
+    Args:
+        slow: its hooks and its store take a while.
+        earlier: rows after which a first view was served, with its compaction.
+        resumed: the compaction was recorded by another manager, and is to be adopted.
+    """
+    rows, hooks, store = tool_session(turns), *((SlowHooks, SlowStore) if slow else (Recorder, MemoryStore))
+    session = Managed(budget, host=hooks(), store=store(), **SMALL, **given)
+    if factory:
+        await session.manager.set_system_prompt_factory(prompt)
+    if resumed:
+        await (await session.take(rows)).view()
+        session = await session.again(host=hooks())
+    if earlier:
+        await (await session.take(rows[:earlier])).view()
+    return await session.take(rows)
 
 
-SETUPS = {
-    "plain": Setup(hooks=Recorder, store=MemoryStore),
-    "all of them take a while": Setup(provider=lambda: AsksAround(then=answer), factory=True),
-    "merges": Setup(turns=24, settings={"summary_share": 0.1}),
-    "a second compaction": Setup(earlier=26, turns=20),
-    "a record to adopt": Setup(resumed=True),
-    "a view that must fit": Setup(budget=300),
-    "a view that cannot fit": Setup(budget=60),
-    "a provider that fails": Setup(provider=failing),
+SETUPS: dict[str, dict[str, Any]] = {
+    "plain": {"slow": False},
+    "all of them take a while": {"provider": lambda: AsksAround(then=answer), "factory": True},
+    "merges": {"turns": 24, "summary_share": 0.1},
+    "a second compaction": {"turns": 20, "earlier": 26},
+    "a record to adopt": {"resumed": True},
+    "a view that must fit": {"budget": 300},
+    "a view that cannot fit": {"budget": 60},
+    "a provider that fails": {"provider": failing},
 }
 
 
@@ -137,22 +134,22 @@ async def cancelled_after(work: Coroutine[Any, Any, Any], steps: int) -> asyncio
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=SETUPS)
 async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_that_was_not_cancelled(setup):
     """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
-    plain = await setup.session()
-    whole = await plain.view()
+    plain = await ready(**setup)
+    rows, whole = await plain.rows(), await plain.view()
     shown_after, asked = shown_keys(plain.manager), sorted(questions(plain.provider))
     await plain.manager.close()
     cancelled = 0
     for steps in turns():
-        session = await setup.session()
+        session = await ready(**setup)
         shown_before = shown_keys(session.manager)
         task = await cancelled_after(session.view(), steps)
-        assert await session.rows() == tool_session(setup.turns)
+        assert await session.rows() == rows
         assert shown_keys(session.manager) in (shown_before, shown_after)
         cancelled += task.cancelled()
         assert task.cancelled() or task.result() == whole
         assert await session.view() == whole
         assert await session.view() == whole
-        if setup.provider is not failing:
+        if setup.get("provider") is not failing:
             assert len(set(questions(session.provider))) == session.provider.calls
             assert sorted(questions(session.provider)) == asked
         assert events(session) == events(plain)
@@ -169,102 +166,85 @@ async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_t
 
 async def waiting(**given: Any) -> tuple[Managed, asyncio.Task[Rows]]:
     """A session whose request waits for summaries."""
-    session = await Setup(**{"provider": Gated, "store": MemoryStore, **given}).session()
+    session = await ready(**{"provider": Gated, **given})
     task = asyncio.create_task(session.view(), name="the host's request")
     await session.provider.asked.wait()
     return session, task
 
 
-class TestWhileSummariesAreUnderWay:
-    @pytest.mark.parametrize("how", ["clear", "truncate", "change", "another"])
-    async def test_a_history_that_is_replaced_has_no_stale_node(self, how):
-        """The view is the one that the new history has for a manager that never saw the old one."""
-        session, task = await waiting()
-        old = tool_session(12)
-        rows: Rows = {
-            "clear": [],
-            "truncate": old[:20],
-            "change": [user("Something else altogether."), *old[1:]],
-            "another": tool_session(12, start=500),
-        }[how]
-        await (session.manager.clear() if how == "clear" else session.take(rows))
+OLD = tool_session(12)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[], OLD[:20], [user("No."), *OLD[1:]], [user("No."), *OLD], tool_session(12, start=500)],
+    ids=["none", "fewer", "changed", "one more before all others", "others"],
+)
+async def test_a_history_that_is_replaced_while_summaries_are_under_way_has_no_stale_node(rows):
+    """The view is the one that the new history has for a manager that never saw the old one."""
+    session, task = await waiting()
+    await (session.take(rows) if rows else session.manager.clear())
+    session.provider.go.set()
+    plain = await Managed(900, **SMALL).take(rows)
+    assert await task == await plain.view()
+    assert await session.rows() == rows
+    assert len(set(questions(session.provider))) == session.provider.calls
+    assert events(session)[0] == events(session)[1]
+    await plain.manager.close()
+    await session.manager.close()
+
+
+async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear():
+    session, task = await waiting(provider=lambda: Gated(then=ValueError("a bug of the provider's")))
+    task.cancel()
+    await asyncio.wait([task])
+    session.provider.go.set()
+    await settle()
+    await session.manager.clear()
+    session.provider = answering()
+    await (await session.take(OLD)).view()
+    assert session.host.of("context:post_compact")[-1]["fallbacks"] == 0
+    await session.manager.close()
+
+
+@pytest.mark.parametrize("wait", [60, 0], ids=["the host stops waiting", "wait_seconds is 0"])
+async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(wait):
+    """Fallbacks stand in; the late summaries are shown at the next compaction, without a second call."""
+    session, task = await waiting(budget=300, wait_seconds=wait, summary_share=0.5)
+    if wait:
+        await session.manager.stop_waiting()
+    view = await asyncio.wait_for(task, 30)
+    assert size(view) <= 300
+    assert nodes(view)
+    assert session.host.of("context:post_compact")[-1]["fallbacks"] == len(nodes(view))
+    assert session.provider.cancelled == 0
+    session.provider.go.set()
+    await settle()
+    assert await session.view() == view, "nothing has come: the view stays"
+    asked = questions(session.provider)
+    await (await session.add(tool_session(4, start=30))).view()
+    await settle()
+    await (await session.add([user("And now? " * 40)])).view()
+    counts = [data["fallbacks"] for data in session.host.of("context:post_compact")]
+    assert counts[-1] == 0 if wait else counts[-1] < counts[0]
+    assert not set(asked) & set(questions(session.provider)[len(asked) :])
+    await session.manager.close()
+
+
+def test_a_look_does_not_revive_a_wait_that_the_host_has_ended():
+    """The request is answered, though `should_compact()` asks at once whether there would be another compaction."""
+
+    async def look() -> None:
+        session, task = await waiting(budget=300, wait_seconds=600)
+        began = asyncio.get_running_loop().time()
+        await session.manager.stop_waiting()
+        await session.manager.should_compact()
+        await task
+        assert asyncio.get_running_loop().time() - began < 1
         session.provider.go.set()
-        plain = await Managed(900, **SMALL).take(rows)
-        assert await task == await plain.view()
-        assert await session.rows() == rows
-        assert len(set(questions(session.provider))) == session.provider.calls
-        assert events(session)[0] == events(session)[1]
-        await plain.manager.close()
         await session.manager.close()
 
-    async def test_a_compaction_on_demand_goes_on_with_the_new_history(self):
-        made = await Managed(2_000, provider=Gated, **SMALL).take(tool_session(12))
-        made.provider.go.set()
-        await made.view()
-        made.provider.go.clear()
-        made.provider.asked.clear()
-        await made.add(tool_session(12, start=100))
-        compacting = asyncio.create_task(made.manager.compact())
-        await made.provider.asked.wait()
-        rows = tool_session(9, start=500)
-        await made.take(rows)
-        made.provider.go.set()
-        assert await compacting >= 0
-        assert await made.rows() == rows
-        await made.manager.close()
-
-    async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self):
-        session, task = await waiting(provider=lambda: Gated(then=ValueError("a bug of the provider's")))
-        task.cancel()
-        await asyncio.wait([task])
-        session.provider.go.set()
-        await settle()
-        await session.manager.clear()
-        session.provider = answering()
-        await (await session.take(tool_session(12))).view()
-        assert session.host.of("context:post_compact")[-1]["fallbacks"] == 0
-        await session.manager.close()
-
-
-class TestNoWaiting:
-    @pytest.mark.parametrize("wait", [60, 0], ids=["the host stops waiting", "wait_seconds is 0"])
-    async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(self, wait):
-        """Fallbacks stand in; the late summaries are shown at the next compaction, without a second call."""
-        session, task = await waiting(budget=300, settings={"wait_seconds": wait, "summary_share": 0.5})
-        if wait:
-            await session.manager.stop_waiting()
-        view = await asyncio.wait_for(task, 30)
-        assert size(view) <= 300
-        assert nodes(view)
-        assert session.host.of("context:post_compact")[-1]["fallbacks"] == len(nodes(view))
-        assert session.provider.cancelled == 0
-        session.provider.go.set()
-        await settle()
-        assert await session.view() == view, "nothing has come: the view stays"
-        asked = questions(session.provider)
-        await (await session.add(tool_session(4, start=30))).view()
-        await settle()
-        await (await session.add([user("And now? " * 40)])).view()
-        counts = [data["fallbacks"] for data in session.host.of("context:post_compact")]
-        assert counts[-1] == 0 if wait else counts[-1] < counts[0]
-        assert not set(asked) & set(questions(session.provider)[len(asked) :])
-        await session.manager.close()
-
-    def test_a_look_does_not_revive_a_wait_that_the_host_has_ended(self):
-        """The request is answered, though `should_compact()` asks at once whether there would be another compaction."""
-
-        async def look() -> None:
-            session, task = await waiting(budget=300, settings={"wait_seconds": 600})
-            loop = asyncio.get_running_loop()
-            began = loop.time()
-            await session.manager.stop_waiting()
-            await session.manager.should_compact()
-            await task
-            assert loop.time() - began < 1
-            session.provider.go.set()
-            await session.manager.close()
-
-        run_virtually(look())
+    run_virtually(look())
 
 
 async def test_hooks_hear_events_in_order_whoever_flushes():

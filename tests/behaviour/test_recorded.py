@@ -7,8 +7,7 @@ import json
 import pytest
 
 from tests.support.effort import LONG
-from tests.support.recorded import FILE, KINDS, taped
-from tests.support.recorded_sessions import scripts
+from tests.support.recorded import FILE, KINDS, scripts, taped
 
 SCRIPTS, RECORDED = scripts(), json.loads(FILE.read_text("utf-8"))
 

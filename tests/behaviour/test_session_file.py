@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from amplifier_core import AmplifierSession
@@ -31,6 +32,7 @@ LARGE = 10**6
 
 SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
 Rows = list[JsonRow]
+NOW: JsonRow = {**user("now"), "ephemeral": True}
 OURS: Rows = [SYSTEM, user("hello"), {**assistant("hi"), "name": None}, hook("note"), user("and now?")]
 
 
@@ -62,10 +64,6 @@ def archives(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.stem}.20*.jsonl"))
 
 
-def files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*.jsonl")}
-
-
 def threads() -> set[threading.Thread]:
     """Threads other than the event loop's own."""
     return {thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")}
@@ -81,11 +79,8 @@ class TestTheNextSession:
     async def test_it_finds_every_row(self, path, first):
         """But ephemeral ones; system rows, hook rows and None values too, whatever the host asks for first."""
         rows = [*OURS, *tool_session(3)]
-        await filled(
-            path, [*rows, {**user("now"), "ephemeral": True}, {**user("now"), "metadata": {"ephemeral": True}}]
-        )
-        plain = SummarizingContextManager(**SMALL)
-        await plain.set_messages(rows)
+        await filled(path, [*rows, NOW, {**user("now"), "metadata": {"ephemeral": True}}])
+        plain = await feed(SummarizingContextManager(**SMALL), rows)
         async with session(path) as made:
             await getattr(made, first)()
             assert made.messages == await made.get_messages()
@@ -101,8 +96,7 @@ class TestTheNextSession:
             assert untimed(await host.context.get_messages()) == added
             await host.talk(2)
             added += host.loop.added
-            told = await host.session.coordinator.get_capability("context.statistics")()
-            assert told.messages == len(added) > 0
+            assert (await host.session.coordinator.get_capability("context.statistics")()).messages == len(added) > 0
             await host.end()
         assert await kept(path) == added
 
@@ -124,7 +118,8 @@ async def test_the_sessions_id_stands_in_the_path(tmp_path, host, file):
     for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
         async with session(path, host) as made:
             await made.add_message(user("a"))
-    assert files(tmp_path) == {f"{file}.jsonl", f"{file}/h.jsonl"}
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.jsonl")}
+    assert found == {f"{file}.jsonl", f"{file}/h.jsonl"}
 
 
 async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[Any]:
@@ -178,24 +173,15 @@ async def test_cancelled_at_any_turn_memory_and_disk_agree(tmp_path, method, giv
 class TestTheHostsCopy:
     @pytest.mark.parametrize("turns", [0, 200])
     async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns):
-        """System rows and None values stay in the history; the file is as it was. Also in a long session."""
+        """System rows and None values stay; a row of the moment is added. The file is as it was, however long."""
         ours = await filled(path, [*OURS, *tool_session(turns)])
         before = path.read_bytes()
         async with session(path) as made:
-            await made.set_messages(saved(ours))
-            assert untimed(await made.get_messages()) == ours
-            await made.set_messages(saved(ours))
-            await made.set_messages(ours)
-            assert untimed(await made.get_messages()) == ours
+            for copy, found in ((saved(ours), ours), (saved(ours), ours), (ours, ours), ([*ours, NOW], [*ours, NOW])):
+                await made.set_messages(copy)
+                assert untimed(await made.get_messages()) == found
         assert path.read_bytes() == before
         assert archives(path) == []
-
-    async def test_a_row_of_the_moment_after_our_rows_is_added(self, path):
-        more = [*await filled(path, OURS), {**user("now"), "ephemeral": True}]
-        async with session(path) as made:
-            await made.set_messages(more)
-            assert untimed(await made.get_messages()) == more
-        assert await kept(path) == OURS
 
     @pytest.mark.parametrize("is_loaded", [True, False])
     @pytest.mark.parametrize("is_cleared", [True, False])
@@ -216,21 +202,22 @@ class TestTheHostsCopy:
             await made.add_message(user("next"))
         assert await kept(path) == [*found, user("next")]
         archived = [await kept(archive) for archive in archives(path)]
-        assert ours in archived
-        assert is_cleared or len(archived) == 1
+        assert archived == [ours] or (is_cleared and ours in archived)
 
-    async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path):
-        """A long copy is compared in a thread; the row follows the repaired ones, on the disk too."""
+    @pytest.mark.parametrize("is_loaded", [True, False])
+    @pytest.mark.parametrize("rows", [[*tool_session(199), user("repaired")], []], ids=["a repair", "none"])
+    async def test_rows_that_come_while_it_is_replaced_follow_on_the_disk_too(self, path, rows, is_loaded):
+        """While the file is still being read, or a long copy is compared in a thread."""
         await filled(path, tool_session(200))
-        theirs = [*tool_session(199), user("repaired")]
         async with session(path) as made:
-            await made.get_messages()
-            setting = await started(made.set_messages(theirs), 0)
-            assert not setting.done()
+            if is_loaded:
+                await made.get_messages()
+            replacing = await started(made.set_messages(rows) if rows else made.clear(), 0)
+            assert not replacing.done() or (is_loaded and not rows)
             await made.add_message(user("meanwhile"))
-            await setting
-            assert untimed(await made.get_messages()) == [*theirs, user("meanwhile")]
-        assert await kept(path) == [*theirs, user("meanwhile")]
+            await replacing
+            assert untimed(await made.get_messages()) == [*rows, user("meanwhile")]
+        assert await kept(path) == [*rows, user("meanwhile")]
 
 
 class TestInMemory:
@@ -252,55 +239,48 @@ class TestInMemory:
 
     async def test_the_user_is_told_once_on_the_screen_of_the_host(self, path, warnings):
         """One that has none costs nothing, and that of one that raises is in the log."""
-        shown: list[Any] = []
-        screen = SimpleNamespace(show_message=lambda *line: shown.append(line))
+        screen = Mock()
         configured = {"session": {"orchestrator": "none", "context": "none"}}
-
-        async def broken(*_: Any) -> None:
-            raise RuntimeError("no screen")
-
-        hosts = [
-            AmplifierSession(configured, display_system=screen).coordinator,
-            Recorder(),
-            SimpleNamespace(process_hook_result=broken, get=lambda _: None, hooks=None),
-        ]
+        broken = SimpleNamespace(
+            process_hook_result=AsyncMock(side_effect=RuntimeError("no screen")), get=Mock(), hooks=None
+        )
         path.write_text("notes of mine\n")
-        for host in hosts:
+        for host in (AmplifierSession(configured, display_system=screen).coordinator, Recorder(), broken):
             async with session(path, host) as made:
                 await made.add_message(user("a"))
                 for _ in range(2):
                     assert await made.get_messages_for_request(LARGE) == [{**user("a"), "metadata": {}}]
-        assert shown == [(warnings()[0], "warning", "hook:context-summarize")]
+        screen.show_message.assert_called_once_with(warnings()[0], "warning", "hook:context-summarize")
         assert len(warnings()) == 4
         assert "no screen" in warnings()[-1]
 
 
-class TestTheEnd:
-    @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
-    async def test_no_thread_and_no_task_is_left(self, path, used):
-        await filled(path, tool_session(2))
-        before, made = threads(), manager(path)
-        if used != "not at all":
-            request = await started(made.get_messages_for_request(LARGE), 0)
-        if used == "in full":
-            await request
-            await made.add_message(user("more"))
-        await made.close()
-        if used != "not at all":
-            assert untimed(await request) == tool_session(2)
-        for thread in threads() - before:
-            thread.join(10)  # its last work is done: it ends by itself
-        assert threads() <= before
-        assert await made.get_messages() or used == "not at all"
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+@pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
+async def test_at_the_end_no_thread_and_no_task_is_left(path, used):
+    await filled(path, tool_session(2))
+    before, made = threads(), manager(path)
+    if used != "not at all":
+        request = await started(made.get_messages_for_request(LARGE), 0)
+    if used == "in full":
+        await request
+        await made.add_message(user("more"))
+    await made.close()
+    if used != "not at all":
+        assert untimed(await request) == tool_session(2)
+    for thread in threads() - before:
+        thread.join(10)  # its last work is done: it ends by itself
+    assert threads() <= before
+    assert await made.get_messages() or used == "not at all"
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    async def test_a_session_that_has_ended_keeps_rows_in_memory_alone(self, path):
-        async with session(path) as made:
-            await feed(made, OURS)
-        await made.add_message(user("b"))
-        assert untimed(await made.get_messages()) == [*OURS, user("b")]
-        await made.close()
-        assert await kept(path) == OURS
+
+async def test_a_session_that_has_ended_keeps_rows_in_memory_alone(path):
+    async with session(path) as made:
+        await feed(made, OURS)
+    await made.add_message(user("b"))
+    assert untimed(await made.get_messages()) == [*OURS, user("b")]
+    await made.close()
+    assert await kept(path) == OURS
 
 
 class TestAHangingDisk:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize.testing import MemoryStore, ScriptedProvider
+from context_summarize.testing import ScriptedProvider
 from tests.support.gated import Shortening
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder, recording
@@ -84,27 +83,6 @@ class TestPreview:
             told = await session.manager.preview()
             assert 0 < told.after_tokens <= told.before_tokens
         await session.manager.close()
-
-    async def test_a_store_that_reveals_one_text_at_a_time_is_asked_a_few_times_only(self):
-        class OneByOne(MemoryStore):
-            looks = 0
-
-            async def get(self, keys: Sequence[str]) -> dict[str, Any]:
-                self.looks += 1
-                return dict([*(await super().get(keys)).items()][:1])
-
-            async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
-                return {}
-
-        store = OneByOne()
-        for is_first in (True, False):
-            session = await Managed(100_000, store=store, auto_compact=False, **SMALL).take(tool_session(60, size=600))
-            await session.view()
-            store.looks = 0
-            assert (await session.manager.preview()).calls > 4
-            if is_first:
-                assert await session.manager.compact() > 0
-        assert 1 < store.looks <= 10
 
     async def test_where_none_would_be_made_it_has_no_reason(self):
         """An empty session, a short one, one that has just been compacted."""

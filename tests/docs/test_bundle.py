@@ -29,14 +29,6 @@ FOUNDATION: dict[str, Any] = {
 }
 """What matters here of amplifier-foundation's own bundle, at commit d0d96f7."""
 
-USER = {"keep_recent": 20, "prompts": "coding"}
-"""Settings of this module in a user's own bundle."""
-
-
-def composed(*bundles: dict[str, Any]) -> dict[str, Any]:
-    """The mount plan of bundles, the later over the earlier. Tools are merged by their ids; here no two share one."""
-    return reduce(_merged, bundles)
-
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """`deep_merge` of microsoft/amplifier-foundation at commit d0d96f7: mappings in depth, lists joined."""
@@ -51,9 +43,13 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _settings(plan: dict[str, Any]) -> Config:
+def settings(*bundles: dict[str, Any]) -> Config:
+    """Those of this module under bundles, the later over the earlier, all over foundation's."""
+    plan = reduce(_merged, bundles, FOUNDATION)
     context = plan["session"]["context"]
     assert (context["module"], context["source"]) == ("context-summarize", None)
+    assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
+    assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
     return Config.from_mapping(context["config"])
 
 
@@ -67,19 +63,11 @@ def test_it_has_the_packages_version_and_no_body_and_adds_the_context_and_its_to
     assert BUNDLE["tools"] == [{"module": "tool-context-recall"}]
 
 
-def test_one_line_gives_the_defaults_of_this_module() -> None:
-    """Under foundation's bundle, whose settings are those of another module."""
-    plan = composed(FOUNDATION, BUNDLE)
-    assert _settings(plan) == Config()
-    assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
-    assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
-
-
 @pytest.mark.parametrize("threshold", [0.6, 120_000, [0.5, 70_000]])
-def test_settings_of_a_bundle_that_includes_it_win_and_as_an_app_bundle_it_replaces_its_own_alone(
-    threshold: Any,
-) -> None:
-    """A bundle is composed after its includes, and app bundles last; a list meets no other to be joined with."""
-    own = {"session": {"context": {"config": {**USER, "compact_threshold": threshold}}}}
-    assert _settings(composed(FOUNDATION, BUNDLE, own)) == Config.from_mapping({**USER, "compact_threshold": threshold})
-    assert _settings(composed(FOUNDATION, own, BUNDLE)) == Config.from_mapping(USER)
+def test_it_brings_its_defaults_and_settings_of_a_bundle_that_includes_it_win(threshold: Any) -> None:
+    """A bundle is composed after its includes, and app bundles last: as one it replaces foundation's settings alone."""
+    kept = {"keep_recent": 20, "prompts": "coding"}
+    own = {"session": {"context": {"config": {**kept, "compact_threshold": threshold}}}}
+    assert settings(BUNDLE) == Config()
+    assert settings(BUNDLE, own) == Config.from_mapping({**kept, "compact_threshold": threshold})
+    assert settings(own, BUNDLE) == Config.from_mapping(kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from functools import cache
 
 import pytest
 
@@ -21,49 +22,39 @@ RECORDING = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
 README, START = (next(page for page in PAGES if page.name == name) for name in ("README.md", "start.md"))
 
 
-View = list[JsonRow]
-
-
-@pytest.fixture(scope="module")
-def first_compaction() -> tuple[View, View]:
+@cache
+def first_compaction() -> tuple[list[JsonRow], list[JsonRow]]:
     """The requests right before and after the first compaction of the demo."""
-    return asyncio.run(_first_compaction())
+
+    async def played() -> tuple[list[JsonRow], list[JsonRow]]:
+        context = SummarizingContextManager()
+        provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
+        before, after = list[JsonRow](), list[JsonRow]()
+        for row in RECORDING:
+            if row["role"] == "assistant":
+                before, after = after, await context.get_messages_for_request(provider=provider)
+                await context.settle()
+            if len(after) < len(before):
+                break
+            await context.add_message(row)
+        await context.close()
+        return before, after
+
+    return asyncio.run(played())
 
 
-async def _first_compaction() -> tuple[View, View]:
-    count = TokenCounter().count
-    context = SummarizingContextManager()
-    provider = OfflineProvider(count, context_window=40_000, max_output_tokens=4_000)
-    before, after = View(), View()
-    for row in RECORDING:
-        if row["role"] == "assistant":
-            before, after = after, await context.get_messages_for_request(provider=provider)
-            await context.settle()
-        if len(after) < len(before):
-            break
-        await context.add_message(row)
-    await context.close()
-    return before, after
-
-
-def _shows(rows: View, sample: str) -> None:
-    """Each line of the sample is the beginning of a row, in order; those on either side of a gap are at the ends."""
-    head, tail = (part.strip("\n").splitlines() for part in re.split(r"^…$", sample, flags=re.M))
-    for lines, shown in ((head, rows), (tail, rows[-len(tail) :])):
-        for line, row in zip(lines, shown, strict=False):
-            role, text = line.split(maxsplit=1)
-            assert role == row["role"]
-            assert row_text(row).startswith(text.removesuffix("…").rstrip())
-
-
-def test_the_page_shows_the_request_after_a_compaction(first_compaction: tuple[View, View]) -> None:
-    """The rows that are shown, and how many there are before it and after it."""
-    before, after = first_compaction
-    [block] = blocks("rows")
-    _shows(after, block.text)
+def test_the_page_shows_the_request_after_a_compaction() -> None:
+    """How many rows there are before it and after it, and the beginnings of the first ones and the last."""
+    before, after = first_compaction()
     page = " ".join(prose(START).split())
     assert f"first compaction has {len(before)} rows" in page
     assert f"next has {len(after)} rows" in page
+    [(_, sample)] = blocks("rows")
+    head, tail = (part.splitlines() for part in sample.strip().split("\n…\n"))
+    for line, row in zip([*head, *tail], [*after[: len(head)], *after[-len(tail) :]], strict=True):
+        role, text = line.split(maxsplit=1)
+        assert role == row["role"]
+        assert row_text(row).startswith(text.removesuffix("…").rstrip())
 
 
 @pytest.mark.ci
@@ -83,21 +74,19 @@ async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]
     made = re.findall(r"^(.+): .*?([\d.]+), \D*([\d.]+), \D*([\d.]+); \D*([\d.]+)$", capsys.readouterr().out, re.M)
     page = START.read_text("utf-8").replace("**", "")
     told = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
-    assert [row[0] for row in told] == [row[0] for row in made]
-    for there, here in zip(told, made, strict=True):
-        assert [float(dollars) for dollars in there[1:]] == pytest.approx(
-            [float(dollars) for dollars in here[1:]], abs=0.02
-        )
+    for (there, *dollars), (here, *played) in zip(told, made, strict=True):
+        assert there == here
+        assert list(map(float, dollars)) == pytest.approx(list(map(float, played)), abs=0.02)
     model, _, summaries, together, whole = told[0]
     readme = " ".join(README.read_text("utf-8").split())
     assert f"costs {together} dollars with {model}, {summaries} of them" in readme
     assert f"whole history costs {whole} " in readme
 
 
-def test_the_readme_shows_the_notes_of_the_first_compaction_of_the_demo(first_compaction: tuple[View, View]) -> None:
+def test_the_readme_shows_the_notes_of_the_first_compaction_of_the_demo() -> None:
     """Each part between two gaps stands in them, in order; so do the numbers of summaries and messages before it."""
-    [sample] = (block.text for block in blocks("text") if block.page == README)
-    shown = [row_text(row) for row in first_compaction[1]]
+    [sample] = (text for page, text in blocks("text") if page == README)
+    shown = [row_text(row) for row in first_compaction()[1]]
     [notes] = (text for text in shown if text.startswith("[Notes on messages "))
     at = 0
     for part in filter(None, re.split(r"\s*(?:(?<!\[)…|…(?!\]))\s*|\n", sample.strip())):

@@ -20,11 +20,13 @@ from context_summarize.session.steering import Preview
 from context_summarize.stores import open_store
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
+from tests.support.bare_host import run_python
 from tests.support.pages import PAGES, blocks, commands, named, table
 from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
 from tests.support.rows import tool_session
 
+EXAMPLE = ROOT / "examples" / "session.py"
 HOSTS = (ROOT / "docs" / "hosts.md").read_text("utf-8")
 
 
@@ -38,33 +40,29 @@ def _keys(text):
     return {key for head in heads for key in re.findall(r"`([a-z_]+)`", head)}
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=lambda block: named(block.page))
-def test_every_program_of_a_page_runs(block, tmp_path):
-    done = subprocess.run([sys.executable, "-c", block.text], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_every_program_of_a_page_runs(tmp_path):
+    programs = blocks("python")
+    assert programs
+    for _, text in programs:
+        subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
 
 
 def test_the_example_session_compacts_recalls_and_resumes_without_a_call(tmp_path):
     """It ends well in an empty folder, far from the checkout's own modules, and each of its four lines says so."""
-    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "session.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    sizes, saved, recalled, resumed = done.stdout.splitlines()
+    sizes, saved, recalled, resumed = run_python(EXAMPLE.read_text("utf-8"), tmp_path).stdout.splitlines()
     messages, sent, compactions, calls = map(int, re.findall(r"\d+", sizes))
     assert sent < messages / 2
     assert min(compactions, calls) > 0
     assert re.fullmatch(r"compact\(\) saved [\d,]+ tokens", saved)
     assert recalled == "recall found ORD-12: parcel PX-127"
     assert resumed == "after a restart: the same request True, 0 calls"
-    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
 
 
 def test_the_settings_of_every_session_are_accepted_without_a_warning(caplog):
-    sessions = [block for block in blocks("yaml") if block.text.startswith("session:")]
+    sessions = [text for _, text in blocks("yaml") if text.startswith("session:")]
     assert len(sessions) > 1
-    for block in sessions:
-        Config.from_mapping(yaml.safe_load(block.text)["session"]["context"]["config"])
+    for text in sessions:
+        Config.from_mapping(yaml.safe_load(text)["session"]["context"]["config"])
     assert caplog.records == []
 
 
@@ -163,24 +161,13 @@ LEFT_OUT = ("make ", "pip install ", "python -m benchmarks.", ".venv/bin/")
 RUN = {page: [line for line in commands(page) if not line.startswith(LEFT_OUT)] for page in PAGES}
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Runs a command in a folder that has the examples, with a home of its own; returns what it prints."""
+@pytest.mark.ci
+@pytest.mark.parametrize("page", [page for page, lines in RUN.items() if lines], ids=named)
+def test_every_command_of_a_page_runs(page, tmp_path, monkeypatch):
+    """In a folder that has the examples, with a home of its own."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("AMPLIFIER_HOME")
     monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
-
-    def call(command: str) -> str:
-        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    return call
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("page", [page for page, lines in RUN.items() if lines], ids=named)
-def test_every_command_of_a_page_runs(page, run):
     for command in RUN[page]:
-        run(command)
+        subprocess.run(command, shell=True, cwd=tmp_path, check=True)

@@ -6,20 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import httpx
 import pytest
 import respx
-from amplifier_core.llm_errors import (
-    AccessDeniedError,
-    AuthenticationError,
-    InvalidRequestError,
-    LLMError,
-    LLMTimeoutError,
-    NotFoundError,
-    ProviderUnavailableError,
-    RateLimitError,
-)
+from amplifier_core import llm_errors as errors
 from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.errors import ConfigError
@@ -84,60 +76,57 @@ class TestAnswers:
         assert json.loads(chat.calls[0].request.content)["model"] == "chat-1"
 
 
+REFUSED: dict[type[errors.LLMError], list[Any]] = {
+    errors.AuthenticationError: [failure(401, f"incorrect key: {KEY}")],
+    errors.AccessDeniedError: [failure(403, "not yours")],
+    errors.NotFoundError: [failure(404, "no such model")],
+    errors.InvalidRequestError: [failure(422, "what?")],
+    errors.LLMError: [
+        httpx.Response(301, headers={"Location": "https://x.example/"}),
+        httpx.Response(200, json=[]),
+        httpx.Response(200, text='{"choices": [{"mess'),
+        httpx.Response(200, json={"choices": []}),
+    ],
+}
+LATER: dict[type[errors.LLMError], list[Any]] = {
+    errors.RateLimitError: [failure(429, "slow down"), failure(429, "slow down", **{"Retry-After": "soon"})],
+    errors.ProviderUnavailableError: [httpx.Response(504, text="<html>"), httpx.ConnectError("refused")],
+    errors.LLMTimeoutError: [httpx.ReadTimeout("late")],
+}
+"""What may be asked for again."""
+
+
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("response", "kind", "retryable"),
-        [
-            (failure(401, f"incorrect key: {KEY}"), AuthenticationError, False),
-            (failure(403, "not yours"), AccessDeniedError, False),
-            (failure(404, "no such model"), NotFoundError, False),
-            (failure(422, "what?"), InvalidRequestError, False),
-            (failure(429, "slow down"), RateLimitError, True),
-            (httpx.Response(504, text="<html>"), ProviderUnavailableError, True),
-            (httpx.Response(301, headers={"Location": "https://x.example/"}), LLMError, False),
-            (httpx.Response(200, json=[]), LLMError, False),
-            (httpx.Response(200, text='{"choices": [{"mess'), LLMError, False),
-            (httpx.Response(200, json={"choices": []}), LLMError, False),
-        ],
-    )
-    async def test_what_a_server_refuses_is_an_error_of_the_hosts_taxonomy(
-        self, chat, provider, response, kind, retryable
+    @pytest.mark.parametrize("kind", [*REFUSED, *LATER])
+    async def test_what_a_server_refuses_and_a_lost_connection_are_errors_of_the_hosts_taxonomy(
+        self, chat, provider, kind
     ):
-        chat.side_effect = [response]
-        with pytest.raises(kind) as caught:
+        chat.side_effect = given = {**REFUSED, **LATER}[kind]
+        for sent in list(given):
+            said = str(sent) if isinstance(sent, Exception) else f"HTTP {sent.status_code}"
+            with pytest.raises(kind, match=said) as caught:
+                await provider.complete(HELLO)
+            assert type(caught.value) is kind
+            assert caught.value.retryable is (kind in LATER)
+            assert caught.value.retry_after is None
+            assert KEY not in str(caught.value), "some servers repeat it"
+        assert len(chat.calls) == len(given), "retries are the caller's business"
+
+    async def test_the_wait_that_a_server_asks_for_is_seconds(self, chat, provider):
+        chat.side_effect = [failure(429, "slow down", **{"Retry-After": "12"})]
+        with pytest.raises(errors.RateLimitError, match="slow down") as caught:
             await provider.complete(HELLO)
-        assert type(caught.value) is kind
-        assert caught.value.retryable is retryable
-        assert KEY not in str(caught.value), "some servers repeat it"
-        assert len(chat.calls) == 1, "retries are the caller's business"
-
-    @pytest.mark.parametrize(
-        ("error", "kind"),
-        [(httpx.ReadTimeout("late"), LLMTimeoutError), (httpx.ConnectError("refused"), ProviderUnavailableError)],
-    )
-    async def test_a_lost_connection_is_an_error_of_the_hosts_taxonomy_too(self, chat, provider, error, kind):
-        chat.side_effect = error
-        with pytest.raises(kind, match=str(error)) as caught:
-            await provider.complete(HELLO)
-        assert caught.value.retryable is True
-
-    @pytest.mark.parametrize(("given", "seconds"), [("12", 12.0), ("soon", None), ("", None)])
-    async def test_the_wait_that_a_server_asks_for_is_seconds(self, chat, provider, given, seconds):
-        chat.side_effect = [failure(429, "slow down", **{"Retry-After": given})]
-        with pytest.raises(RateLimitError) as caught:
-            await provider.complete(HELLO)
-        assert caught.value.retry_after == seconds
+        assert caught.value.retry_after == 12.0
 
 
-async def asked(base_url: str, key_env: str | None = None) -> httpx.Request:
+async def asked(base_url: str, key_env: str | None = None) -> Any:
     """The request with which a provider that was made so asks its server."""
     with respx.mock as router:
         route = router.post(f"{base_url}/chat/completions").mock(return_value=answer("hi"))
         made = make_provider(base_url, "m", key_env=key_env)
         await made.complete(HELLO)
         await made.close()
-    request: httpx.Request = route.calls[0].request
-    return request
+    return route.calls[0].request
 
 
 async def authorization(base_url, key_env=None):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import logging
 import math
 from typing import Any
@@ -25,6 +24,7 @@ BUDGET = 10_000
 SETTINGS = {"max_tokens": BUDGET, "announce": False}
 LARGE = {"context_window": 100_000}
 """A provider whose window leaves the budget to the settings."""
+STATUS = "Changed files:"
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
 
 
@@ -35,19 +35,15 @@ def compactions(host: Host) -> int:
 # --- hooks in the system prompt -------------------------------------------------------------------------------------
 
 
-def cached_share(views: list[list[JsonRow]]) -> float:
-    """Share of all input that is whole rows at the beginning of the request before as well."""
-    kept = total = 0
-    for earlier, later in itertools.pairwise(views):
-        same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(earlier, later, strict=False))
-        kept += sum(len(str(row)) for row, _ in same)
-        total += sum(len(str(row)) for row in later)
-    return kept / total
+def breaks(views: list[list[JsonRow]]) -> int:
+    """Requests that do not begin with the request before, whose cached prompt is lost; the status aside."""
+    lasting = [[row for row in view if STATUS not in str(row)] for view in views]
+    return sum(later[: len(earlier)] != earlier for earlier, later in itertools.pairwise(lasting))
 
 
 async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(hosts):
-    """The block changes at each of 140 requests, and is read anew wherever it stands."""
-    host, count, wrapped = await hosts({**SETTINGS, "max_tokens": 3 * BUDGET}, **LARGE), itertools.count(), None
+    """The block changes at each request, and is read anew wherever it stands; the first prompt holds it."""
+    host, count, wrapped = await hosts(SETTINGS, **LARGE), itertools.count(), None
     await host.context.set_system_prompt_factory(AsyncMock(return_value=PROMPT))
 
     async def request(context: Any, provider: Any) -> list[JsonRow]:
@@ -57,37 +53,28 @@ async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(
         if base is not wrapped:
 
             async def wrapped() -> str:
-                files = f"Changed files: {next(count)}. " + "src/orders.py, " * 60
+                files = f"{STATUS} {next(count)}. " + "src/orders.py, " * 60
                 return f'{await base()}\n\n<system-reminder source="status">\n{files}\n</system-reminder>'
 
             await context.set_system_prompt_factory(wrapped)
         return list(await context.get_messages_for_request(provider=provider))
 
     host.loop.request = request
-    await host.talk(70)
+    await host.talk(35)
+    views = host.loop.views[1:]
 
-    assert compactions(host) > 0
-    assert cached_share(host.loop.views) >= 0.95
-    for view in host.loop.views:
-        assert view[0]["role"] == "system"
-        assert view[0]["content"].startswith(PROMPT)
-        assert json.dumps(view).count("Changed files") == 1
-
-
-async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned():
-    made: Any = SummarizingContextManager()
-    prompt, other = AsyncMock(return_value="one"), AsyncMock(return_value="two")
-    assert made._system_prompt_factory is None  # noqa: SLF001
-    await made.set_system_prompt_factory(prompt)
-    assert made._system_prompt_factory is prompt  # noqa: SLF001
-    made._system_prompt_factory = other  # noqa: SLF001
-    assert (await made.get_messages_for_request())[0]["content"] == "two"
+    assert breaks(views) == compactions(host) > 0
+    for view in views:
+        assert view[0] == {"role": "system", "content": PROMPT, "metadata": {}}
+        assert str(view).count(STATUS) == str(view[-1]).count(STATUS) == 1
 
 
 async def test_a_changing_block_never_stands_between_a_call_and_its_result():
-    made = SummarizingContextManager()
+    """Of a factory that a hook has assigned."""
+    made: Any = SummarizingContextManager()
+    assert made._system_prompt_factory is None  # noqa: SLF001
     blocks = [f'{PROMPT}\n\n<system-reminder source="status">\n{number}\n</system-reminder>' for number in range(3)]
-    await made.set_system_prompt_factory(AsyncMock(side_effect=blocks))
+    made._system_prompt_factory = AsyncMock(side_effect=blocks)  # noqa: SLF001
     for row in (user("Find it."), call("call_1")):
         await made.add_message(row)
         await made.get_messages_for_request()
@@ -123,9 +110,7 @@ class StoringLoop:
 
     async def turn(self, text: str) -> None:
         """A prompt, after a reminder that is stored unless the newest stored one is the same."""
-        rows = untimed(await self._host.context.get_messages())
-        stored = [row["content"] for row in rows if row == reminder(row["content"])]
-        if stored[-1:] != [text]:
+        if self.wanted != [text]:
             await self._host.context.add_message(reminder(text))
         self.wanted = [text]
         await self._host.talk(1)
@@ -156,8 +141,7 @@ async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_for
 
     assert compactions(host) >= 2
     assert sum(row == reminder(loop.wanted[0]) for row in untimed(await host.context.get_messages())) == 1
-    broken = [later[: len(earlier)] != earlier for earlier, later in itertools.pairwise(views)]
-    assert sum(broken) == compactions(host)
+    assert breaks(views) == compactions(host)
 
 
 @pytest.mark.parametrize("per_character", [0.15, 1.0])
@@ -184,28 +168,27 @@ async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_ra
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-async def waiting(hosts):
-    """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
+@pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
+async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(hosts, how):
+    """loop-basic 937a53f, loop-streaming e5438b4: `trigger_callbacks` runs at the loop's own checks, after the view.
+
+    A status line sees that a compaction is being made.
+    """
     gate = Gate()
     host = await hosts({**SETTINGS, "prefetch": False, "wait_seconds": 60}, summary=gate, **LARGE)
+    coordinator = host.session.coordinator
+    cancellation, compacting = coordinator.cancellation, coordinator.get_capability("context.compacting")
     await feed(host.context, tool_session(60, size=600))
     request = asyncio.create_task(host.context.get_messages_for_request(provider=host.provider))
     await gate.asked.wait()
-    yield host, gate, request
-    gate.go.set()
-
-
-@pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
-async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting, how):
-    """loop-basic 937a53f, loop-streaming e5438b4: `trigger_callbacks` runs at the loop's own checks, after the view."""
-    host, gate, request = waiting
+    assert compacting() is True
     assert not request.done()
-    getattr(host.session.coordinator.cancellation, how)()
+    getattr(cancellation, how)()
     assert await asyncio.wait_for(request, 30)  # the provider does not answer, and a wait may take a minute
+    assert compacting() is False
 
     gate.go.set()
-    host.session.coordinator.cancellation.reset()
+    cancellation.reset()
     await host.context.compact()
     asked = [str(request.messages[1].content) for request in host.provider.requests]
     assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
@@ -250,15 +233,6 @@ async def test_ctrl_c_ends_the_wait_for_a_providers_window(hosts, caplog):
 
     assert untimed(await asyncio.wait_for(request, 30)) == [user("Hello.")]
     assert "failed" not in caplog.text, "it has not been given its two seconds"
-
-
-async def test_a_status_line_sees_that_a_compaction_is_being_made(waiting):
-    host, gate, request = waiting
-    compacting = host.session.coordinator.get_capability("context.compacting")
-    assert compacting() is True
-    gate.go.set()
-    await request
-    assert compacting() is False
 
 
 # --- chains on the provider's server --------------------------------------------------------------------------------

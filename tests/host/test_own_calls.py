@@ -9,48 +9,43 @@ from typing import Any
 import pytest
 from amplifier_core import HookResult
 
-from tests.support.session import SMALL, Host, SessionProvider
-
-CALLS = ("provider:resolve", "provider:request", "llm:response")
+from tests.support.session import Host, SessionProvider
 
 
-def watched(host: Host, answer: HookResult) -> list[tuple[str, dict[str, Any]]]:
-    """What hooks hear of calls from now on, in order; every `provider:request` gets this answer."""
-    heard: list[tuple[str, dict[str, Any]]] = []
+def answering(host: Host, answer: HookResult) -> None:
+    """Every `provider:request` gets this answer from now on."""
 
     async def hear(event: str, data: dict[str, Any]) -> HookResult:
-        heard.append((event, dict(data)))
-        return answer if event == "provider:request" else HookResult(action="continue")
+        return answer
 
-    for name in CALLS:
-        host.session.coordinator.hooks.register(name, hear, name=f"watch-{name}")
-    return heard
+    host.session.coordinator.hooks.register("provider:request", hear, name="answering")
 
 
 async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(hosts):
     """Newest loop-streaming (`_evaluate_goal`) emits `provider:request` with provider and iteration 0."""
     host = await hosts({"prefetch": False, "max_concurrency": 1})
-    heard = watched(host, HookResult(action="inject_context", context_injection="Be brief."))
+    answering(host, HookResult(action="inject_context", context_injection="Be brief."))
     await host.talk(18)
 
     made = len(host.provider.summary_requests)
-    resolved, asked = ([data for event, data in heard if event == name] for name in CALLS[:2])
+    resolved, asked = host.seen("provider:resolve"), host.seen("provider:request")
     assert made > 0
     assert len(asked) == len(resolved) == made
     resolve = {"provider": "scripted", "model": None, "scope": "context-summarize", "basis": "request"}
     request = {"provider": "scripted", "iteration": 0, "purpose": "context-summarize"}
     assert all(data.items() >= resolve.items() for data in resolved)
     assert all(data.items() >= request.items() for data in asked)
-    order = [event for event, _ in heard]
+    calls = ["provider:resolve", "provider:request", "llm:response"]
+    order = [event for event, _ in host.events if event in calls]
     at = order.index("provider:resolve")
-    assert order[at : at + 3] == list(CALLS)
+    assert order[at : at + 3] == calls
     assert len(await host.context.get_messages()) == 72, "what a hook injects belongs to no summary"
 
 
 async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     """Fallbacks stand in, and it is told once."""
     host = await hosts()
-    watched(host, HookResult(action="deny", reason="no helpers today"))
+    answering(host, HookResult(action="deny", reason="no helpers today"))
     caplog.set_level(logging.WARNING, "context_summarize")
     await host.talk(12)
 
@@ -81,7 +76,7 @@ async def test_a_hook_asks_the_user_while_a_request_waits_and_never_in_the_backg
     approval = Approval(says)
     host = await hosts(approval=approval)
     approval.context = host.context
-    watched(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
+    answering(host, HookResult(action="ask_user", approval_prompt="A helper may cost money."))
     await host.talk(12)
 
     assert approval.waited
@@ -108,18 +103,12 @@ class Resolver:
         return [SimpleNamespace(provider=provider, model=model, config={}) for provider, model in self._found]
 
 
-async def with_second(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], resolver: Resolver | None = None
-) -> tuple[Host, SessionProvider]:
+async def with_second(hosts: Any, settings: dict[str, Any], resolver: Resolver | None) -> tuple[Host, SessionProvider]:
     """A session, and the second provider that is mounted in it."""
-    host = Host(monkeypatch, {**SMALL, **settings})
-    if resolver is not None:
-        host.capabilities["model_role_resolver"] = resolver
-    await host.start()
+    host = await hosts(settings, capabilities={"model_role_resolver": resolver} if resolver else None)
     cheap = SessionProvider(host.session.coordinator.hooks)
     await host.session.coordinator.mount("providers", cheap, name="cheap")
     await host.talk(18)
-    await host.end()
     return host, cheap
 
 
@@ -128,10 +117,10 @@ async def with_second(
     [{"summary_provider": "cheap", "summary_model": "small-1"}, {"summary_model_role": "fast"}],
     ids=["by name", "by role"],
 )
-async def test_the_provider_and_model_that_are_meant_write_the_summaries(monkeypatch, settings):
+async def test_the_provider_and_model_that_are_meant_write_the_summaries(hosts, settings):
     """A candidate that is not mounted is passed over; a role is resolved once, for it may ask a server."""
     resolver = Resolver(("absent", "tiny-0"), ("provider-cheap", "small-1"), ("scripted", "large-1"))
-    host, cheap = await with_second(monkeypatch, settings, resolver)
+    host, cheap = await with_second(hosts, settings, resolver)
 
     assert resolver.asked == [role for name, role in settings.items() if name == "summary_model_role"]
     assert host.provider.summary_requests == []
@@ -149,11 +138,9 @@ async def test_the_provider_and_model_that_are_meant_write_the_summaries(monkeyp
     ],
     ids=["none mounted", "unknown role", "it fails"],
 )
-async def test_without_a_model_for_the_role_it_is_said_once_and_the_session_summarises(
-    monkeypatch, caplog, resolver, said
-):
+async def test_without_a_model_for_the_role_it_is_said_once_and_the_session_summarises(hosts, caplog, resolver, said):
     caplog.set_level(logging.ERROR, "context_summarize")
-    host, cheap = await with_second(monkeypatch, {"summary_model_role": "fast"}, resolver)
+    host, cheap = await with_second(hosts, {"summary_model_role": "fast"}, resolver)
 
     [told] = [record.getMessage() for record in caplog.records]
     assert "summary_model_role" in told

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
 from tests.support.rows import feed, tool_session, user
 from tests.support.session import is_summary_request, tokens_of
@@ -19,29 +21,12 @@ from tests.support.views import size
 WINDOW, MOST = 40_000, 5_000
 """What the provider says of itself, and what it takes."""
 
-REFUSALS = {
-    "OpenAI": "Your input exceeds the context window of this model. Please adjust your input and try again.",
-    "OpenAI, chat": "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000.",
-    "vLLM": "You passed 40960 input tokens and requested 1 output tokens. However, the model's context length is 8",
-    "vLLM, engine": "The decoder prompt (length 21535) is longer than the maximum model length of 16384.",
-    "Anthropic": "prompt is too long: 208310 tokens > 200000 maximum",
-    "Anthropic, both": "input length and `max_tokens` exceed context limit: 189127 + 16000 > 200000",
-    "llama.cpp": "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
-    "llama.cpp, 500": "Context size has been exceeded.",
-    "llama-cpp-python": "Requested tokens (2285) exceed context window of 2048",
-    "Gemini": "The input token count (317740) exceeds the maximum number of tokens allowed (131072).",
-    "Bedrock": "Input is too long for requested model.",
-    "xAI": "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-    "by its type": "ContextLengthError: 400",
-}
-OTHERS = {
-    "rate": "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.",
-    "rate, Anthropic": "This request would exceed your organization's rate limit of 40,000 input tokens per minute.",
-    "output": "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
-    "down": "Connection error.",
-    "late": "Your request took too long to process. Please try again.",
-    "one field": "Invalid 'input[3].call_id': string too long. Expected a string with maximum length 64, but got 83.",
-}
+LINES = [line.split(": ", 1) for line in (ROOT / "tests" / "corpora" / "refusals.txt").read_text("utf-8").splitlines()]
+REFUSALS, OTHERS = (
+    {name.removeprefix(kind): words for name, words in LINES if name.startswith(kind)}
+    for kind in ("too long, ", "another error, ")
+)
+"""The words of providers, by whose they are and by what else is wrong."""
 
 
 @pytest.mark.parametrize("is_mute", [False, True], ids=["words of the provider", "words of the loop alone"])
@@ -66,13 +51,13 @@ async def test_a_refused_request_becomes_smaller_and_stays_so(hosts, caplog, win
 
 async def test_a_refused_summary_or_another_helpers_request_binds_nothing(hosts):
     """Our own calls are marked; a helper is refused while no request of the host's is without an answer."""
-    host = await hosts(context_window=WINDOW, summary=InvalidRequestError(REFUSALS["Anthropic"]))
+    host = await hosts(context_window=WINDOW, summary=Mock(side_effect=InvalidRequestError(REFUSALS["Anthropic"])))
     await host.talk(8)
     await host.session.coordinator.hooks.emit(*refused(REFUSALS["OpenAI"]))
     await host.context.compact()
     await host.talk(1)
 
-    assert host.provider.gone_wrong > 0
+    assert host.seen("context-summarize:failure")
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 

@@ -6,9 +6,7 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from email import message_from_bytes
 from itertools import islice
@@ -16,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bare_host import bare_host
+from tests.support.bare_host import bare_host, run, run_python
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.wheel, pytest.mark.ci]
@@ -25,8 +23,6 @@ EXAMPLE = ROOT / "examples" / "airline-desk.jsonl"
 ROWS = 300
 """Rows of the example that are replayed: enough for some compactions in a window of 12,000 tokens."""
 
-RUN_SECONDS = 600
-
 
 @dataclass(frozen=True)
 class Installed:
@@ -34,59 +30,23 @@ class Installed:
 
     wheel: Path
     bin: Path
-    home: Path
-    """Empty; also the working folder of every command."""
-
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """A command of the environment, with an empty home and as little of our environment as it needs."""
-        kept = ("PATH", "SYSTEMROOT", "TEMP", "TMPDIR")
-        environment = {key: value for key, value in os.environ.items() if key in kept}
-        # Made a terminal of a known width, so that a table's words are not cut.
-        environment |= {"HOME": str(self.home), "USERPROFILE": str(self.home), "COLUMNS": "200"}
-        environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"}
-        program, *arguments = command
-        return checked([str(self.bin / program), *arguments], self.home, environment)
-
-    def python(self, script: str) -> str:
-        """What a script prints."""
-        done = self.run("python", "-W", "error", "-c", textwrap.dedent(script))
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-
-def checked(command: Sequence[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", timeout=RUN_SECONDS, check=False
-    )
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Build and install once. pip asks the package index that it is set up for."""
     folder = tmp_path_factory.mktemp("wheel")
-    work, home = folder / "work", folder / "home"
-    work.mkdir()
-    home.mkdir()
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_", "VIRTUAL"))}
 
-    def pip(python: str, *arguments: str) -> None:
-        done = checked([python, "-m", "pip", "--disable-pip-version-check", *arguments], work, environment)
-        assert done.returncode == 0, f"pip {' '.join(arguments)}:\n{done.stdout}{done.stderr}"
+    def run_here(*command: object) -> None:
+        subprocess.run(list(map(str, command)), cwd=folder, env=environment, timeout=600, check=True)
 
-    made = checked([sys.executable, "-m", "venv", str(folder / "venv")], work, environment)
-    assert made.returncode == 0, made.stdout + made.stderr
-    scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    python = str(scripts / "python")
-    pip(python, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder / "dist"), str(ROOT))
+    run_here(sys.executable, "-m", "venv", "venv")
+    pip = (folder / "venv" / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
+    run_here(*pip, "wheel", "--no-deps", "--wheel-dir", "dist", ROOT)
     [wheel] = (folder / "dist").iterdir()
-    pip(python, "install", "--quiet", str(wheel))
-    return Installed(wheel, scripts, home)
-
-
-@pytest.fixture(autouse=True)
-def clean_home(installed: Installed) -> None:
-    """Each test begins in an empty folder."""
-    assert list(installed.home.iterdir()) == []
+    run_here(*pip, "install", wheel)
+    return Installed(wheel, folder / "venv" / "bin")
 
 
 def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else(installed):
@@ -131,10 +91,9 @@ def test_the_page_of_a_package_index_has_no_link_into_the_repository(installed):
     assert [file for file in files if not (ROOT / file).exists()] == []
 
 
-def test_prompts_and_ranks_are_found_from_the_wheel(installed):
+def test_prompts_and_ranks_are_found_from_the_wheel(installed, tmp_path):
     """No file of the repository is needed, and no download: the process forbids sockets."""
-    printed = installed.python(
-        """
+    script = """
         import sys
 
         def offline(event, args):
@@ -146,16 +105,13 @@ def test_prompts_and_ranks_are_found_from_the_wheel(installed):
         from context_summarize.testing import measure
         SummarizingContextManager(prompts="coding")
         print(measure({"role": "user", "content": "hello world"}) - measure({"role": "user", "content": ""}))
-        """
-    )
-
-    assert printed.strip() == "2"
-    assert list(installed.home.iterdir()) == []
+    """
+    assert run_python(script, tmp_path, str(installed.bin / "python")).stdout.strip() == "2"
 
 
-def test_a_session_mounts_it_by_its_name(installed):
+def test_a_session_mounts_it_by_its_name(installed, tmp_path):
     """A real session with the installed module: loaded by entry point, rows in, view out, cleaned up."""
-    view, used = installed.python(bare_host()).splitlines()
+    view, used = run_python(bare_host(), tmp_path, str(installed.bin / "python")).stdout.splitlines()
 
     assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {}}]"
     assert Path(used).is_relative_to(installed.bin.parent)
@@ -166,10 +122,9 @@ def test_the_installed_command_replays_a_recorded_session(installed, tmp_path):
     short = tmp_path / "short.jsonl"
     with EXAMPLE.open(encoding="utf-8") as lines:
         short.write_text("".join(islice(lines, ROWS)), "utf-8")
+    command = [installed.bin / "context-summarize", "replay", short, "--window", "12000", "--max-output", "1000"]
 
-    done = installed.run("context-summarize", "replay", str(short), "--window", "12000", "--max-output", "1000")
+    done = run([*map(str, command)], tmp_path)
 
-    assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert len(re.findall(r"[\d,]{5,} → [\d,]{5,}", done.stdout)) >= 3, "compactions, as tokens before and after"
-    assert list(installed.home.iterdir()) == []

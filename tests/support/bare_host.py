@@ -1,4 +1,4 @@
-"""Scripts in fresh processes, one of them a real session with a loop of two lines and this module."""
+"""Commands and scripts in fresh processes, one of them a real session with a loop of two lines and this module."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +62,21 @@ def bare_host(**context: Any) -> str:
     return _SCRIPT.replace("CONTEXT", json.dumps(context))
 
 
-def run_python(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
-    (folder / "script.py").write_text(textwrap.dedent(script), "utf-8")
+def run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command that ends well, with little of our environment; its home and working folder are empty and stay so."""
     empty = folder / "empty"
     empty.mkdir()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
+    environment = {key: value for key, value in os.environ.items() if key in ("PATH", "TMPDIR")}
+    environment |= {"HOME": str(empty), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
-        [sys.executable, "-B", "-W", "error", str(folder / "script.py")],
-        cwd=empty,
-        env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
+        command, cwd=empty, env=environment, capture_output=True, encoding="utf-8", timeout=600, check=False
     )
+    assert done.returncode == 0, done.stdout + done.stderr
     assert list(empty.iterdir()) == []
     return done
+
+
+def run_python(script: str, folder: Path, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    """A script in a process of its own, where warnings are errors."""
+    (folder / "script.py").write_text(textwrap.dedent(script), "utf-8")
+    return run([python, "-W", "error", str(folder / "script.py")], folder)

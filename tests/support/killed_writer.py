@@ -1,8 +1,8 @@
 """Forks sessions that write a history and acknowledge each call that has returned; run by a test that kills them.
 
-It reads one line for each session, `SEED CALLS PATH`, and forks a process that carries out the plan of this seed. It
-prints the id of the process, and when that has been killed, `gone`. The process prints a line for each call that has
-returned. It kills itself the moment after so many CALLS, and waits to be killed once it has none left.
+It reads one line for each session, `SEED CALLS SECONDS PATH`, and forks a process that carries out the plan of this
+seed, and prints `done` for each call that has returned. So many seconds after so many calls the process is killed, by
+an alarm that it has no handler for; with 0 seconds it kills itself in that moment. Then this prints `gone`.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def after(history: list[JsonRow], step: Step) -> list[JsonRow]:
     return rows if call in ("replace", "clear") else history
 
 
-async def session(seed: int, calls: int, path: str) -> None:
+async def session(seed: int, calls: int, seconds: float, path: str) -> None:
     """Carry out a plan, and acknowledge each call that has returned."""
     made = SummarizingContextManager(persistence={"path": path})
-    for number, (call, rows) in enumerate(plan(seed), 1):
+    for number, (call, rows) in enumerate([("none", []), *plan(seed)]):
         if call == "append":
             await made.add_message(rows[0])
         elif call == "replace":
@@ -58,24 +58,25 @@ async def session(seed: int, calls: int, path: str) -> None:
             await made.clear()
         elif call == "request":
             await made.get_messages_for_request(10**9)
-        else:
+        elif call == "resume":
             await made.close()
             made = SummarizingContextManager(persistence={"path": path})
-        os.write(1, b"done\n")
-        if number == calls:
+        if number:
+            os.write(1, b"done\n")
+        if number == calls and seconds:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        elif number == calls:
             os.kill(os.getpid(), signal.SIGKILL)
-    os.write(1, b"end\n")
     await asyncio.Event().wait()
 
 
 def serve() -> None:
     """Fork a session for each line that comes in; it has imported everything."""
     for line in sys.stdin:
-        seed, calls, path = line.rstrip("\n").split(" ", 2)
+        seed, calls, seconds, path = line.rstrip("\n").split(" ", 3)
         child = os.fork()
         if child == 0:
-            os.write(1, b"pid %d\n" % os.getpid())
-            asyncio.run(session(int(seed), int(calls), path))
+            asyncio.run(session(int(seed), int(calls), float(seconds), path))
         os.waitpid(child, 0)
         os.write(1, b"gone\n")
 

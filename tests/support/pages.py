@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -16,33 +15,20 @@ PAGES = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One fenced block of a page."""
-
-    page: Path
-    language: str
-    text: str
-
-
 def named(page: Path) -> str:
     """A page as readers of a report know it."""
     return str(page.relative_to(ROOT))
 
 
-def blocks(language: str) -> list[Block]:
-    """All blocks in one language."""
-    found = (
-        Block(page, found, textwrap.dedent(text))
-        for page in PAGES
-        for _, found, text in re.findall(r"^( *)```(\w+)\n(.*?)^\1```$", page.read_text("utf-8"), re.S | re.M)
-    )
-    return [block for block in found if block.language == language]
+def blocks(language: str) -> list[tuple[Path, str]]:
+    """Page and text of every fenced block in one language."""
+    block = re.compile(rf"^( *)```{language}\n(.*?)^\1```$", re.S | re.M)
+    return [(page, textwrap.dedent(text)) for page in PAGES for _, text in block.findall(page.read_text("utf-8"))]
 
 
 def commands(page: Path) -> list[str]:
     """Every line of the page's `sh` blocks, in order, comments aside."""
-    text = "".join(block.text for block in blocks("sh") if block.page == page)
+    text = "".join(text for where, text in blocks("sh") if where == page)
     lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.replace("\\\n", " ").splitlines())
     return [line for line in lines if line]
 

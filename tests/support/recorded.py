@@ -9,67 +9,117 @@ import logging
 import random
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
 
+from benchmarks.sessions import recorded
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
 from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY
-from context_summarize.testing import ScriptedProvider
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.gated import question
 from tests.support.paths import ROOT
-from tests.support.recorded_sessions import Script
 from tests.support.recorder import Recorder
+from tests.support.rows import user
 from tests.support.views import untimed
 from tests.support.virtual import run_virtually
 
 FILE = ROOT / "tests" / "data" / "recorded.json"
 KINDS = ("request", "event", "summary")
 """Requests; events of compactions, and what methods return; events of summaries, and what is asked for them."""
-_OF_SUMMARIES = (RESOLVE, REQUEST, SUMMARY, FAILURE)
+_OF_SUMMARIES = ("call", RESOLVE, REQUEST, SUMMARY, FAILURE)
 """Calls run side by side, so that their order between two requests says nothing."""
 _TIMES = re.compile(r"_ms$|_s$|seconds|duration|timestamp")
 _RULE = re.compile(r"(?i)\b(?:never|always|from now on|do not|must)\b")
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=repr).encode
-Digests = dict[str, str]
+Digests = Mapping[str, str]
 """Kind → a digest for each, joined by blanks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """What is played: a request comes before every assistant row, and one at the end."""
+
+    rows: list[JsonRow]
+    window: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    steps: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    """Before the row of this number: a method of the manager, and its arguments."""
+    restarts_at: int | None = None
+    """Before this row the session ends, and goes on with a new manager over the same store."""
+    pause: float | None = None
+    """Virtual seconds between requests, with a summariser that is slow and now and then refuses; None = until idle."""
+    short: int | None = None
+    """Requests of a shorter play, which has a compaction as well; None = all."""
+    tells_usage: bool = False
+    """The provider says how large each request was."""
+
+
+def scripts() -> dict[str, Script]:
+    """All sessions by name; nothing in them depends on the machine."""
+    desk = recorded()
+    prompt, *agent = recorded(path=ROOT / "tests" / "data" / "marshmallow-fix.jsonl")
+    turn = [prompt, user("Never change a name."), *(row for row in agent * 12 if row["role"] != "user")]
+    steered: dict[int, tuple[Any, ...]] = {90: ("pin", [2, 5]), 400: ("preview",), 401: ("compact", "failing tests")}
+    steered |= {402: ("undo",), 500: ("unpin",)}
+    return {
+        "desk-8k": Script(rows=desk, window=8_000, short=200),
+        "desk-40k": Script(rows=desk, window=40_000, short=250),
+        "desk-200k": Script(rows=recorded(2)[:1_800], window=200_000, short=500),
+        "coding": Script(
+            rows=[prompt, *_coding(agent)],
+            window=20_000,
+            settings={"prompts": "coding"},
+            steps=steered,
+            tells_usage=True,
+            short=300,
+        ),
+        "long-turn": Script(rows=turn, window=20_000, pause=4.0, short=90),
+        "resumed": Script(rows=desk[:700], window=12_000, restarts_at=401, pause=4.0),
+    }
+
+
+def _coding(agent: list[JsonRow]) -> Iterator[JsonRow]:
+    """Many short conversations with corrections, and between them an agent that edits and tests at length."""
+    talks = (ROOT / "tests" / "corpora" / "note_conversations.jsonl").read_text("utf-8").splitlines()
+    for number, talk in enumerate(talks[:72]):
+        yield from agent if number % 6 == 0 else ()
+        yield from json.loads(talk)["messages"]
 
 
 class Tape:
     """Digests of what a session shows, and what each one is of.
 
     Args:
-        stem: a path and the beginning of a name, for files that show each row in full once, later its digest.
+        folder: files in it show each row in full once, later its digest.
     """
 
-    def __init__(self, stem: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in KINDS}
-        self._files = {kind: Path(f"{stem}-{kind}.txt") for kind in KINDS} if stem else {}
-        for file in self._files.values():
-            file.write_text("")
+        self._folder = folder
         self._written: set[str] = set()
 
     def note(self, kind: str, what: str, values: Iterable[Any]) -> None:
         """Add one digest."""
-        found = list(values)
-        self._found[kind].append((_digest(_canonical(found)), what))
-        if self._files:
-            lines = [_canonical(value) for value in found]
-            with self._files[kind].open("a", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(f"=== {kind} {len(self._found[kind])}, {what}\n")
-                file.writelines(f"{_digest(line) if line in self._written else line}\n" for line in lines)
+        lines, found = [_canonical(value) for value in values], self._found[kind]
+        found.append((_digest(f"[{', '.join(lines)}]"), what))
+        if self._folder:
+            shown = [_digest(line) if line in self._written else line for line in lines]
+            with (self._folder / f"{kind}.txt").open("a", encoding="utf-8", errors="surrogatepass") as file:
+                file.write("\n".join([f"=== {kind} {len(found)}, {what}", *shown, ""]))
             self._written.update(lines)
 
     def digests(self) -> Digests:
         """All so far, by kind."""
         return {kind: " ".join(digest for digest, _ in found) for kind, found in self._found.items()}
 
-    def differences(self, before: Mapping[str, str], *, is_part: bool = False) -> list[str]:
+    def differences(self, before: Digests, *, is_part: bool = False) -> list[str]:
         """For each kind, a line that names the first one that differs from these digests.
 
         Args:
@@ -78,9 +128,8 @@ class Tape:
         told = []
         for kind, found in self._found.items():
             known = before.get(kind, "").split()[: len(found) if is_part else None]
-            for at, (old, new) in enumerate(zip_longest(known, found), 1):
-                if new is None or old != new[0]:
-                    what = new[1] if new else "which is missing"
+            for at, (old, (new, what)) in enumerate(zip_longest(known, found, fillvalue=("", "which is missing")), 1):
+                if old != new:
                     told.append(f"{kind} {at} differs: {what} ({len(known)} were recorded, {len(found)} came)")
                     break
         return told
@@ -90,27 +139,20 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-class Summariser(ScriptedProvider):
-    """Writes rules and evenly spread lines of what it is shown, about as many words as are asked for.
+async def _summary(request: ChatRequest, *, is_slow: bool) -> str:
+    """Rules and evenly spread lines of what is shown, about as many words as are asked for.
 
-    Args:
-        is_slow: it takes longer for longer texts, and refuses one in seven.
+    A slow summariser takes longer for longer texts, and refuses one in seven.
     """
-
-    def __init__(self, window: int, *, is_slow: bool) -> None:
-        super().__init__(then=self._answer, context_window=window, max_output_tokens=min(4_000, window // 8))
-        self._is_slow = is_slow
-
-    async def _answer(self, request: ChatRequest) -> str:
-        system, shown = (str(message.content) for message in request.messages)
-        await asyncio.sleep(1 + len(shown) / 4_000 if self._is_slow else 1)
-        if self._is_slow and hashlib.sha256(shown.encode("utf-8", "replace")).digest()[0] % 7 == 0:
-            return "I cannot help with that."
-        asked = re.search(r"at most (\d+) words", system)
-        lines = [line.strip()[:400] for line in shown.split("\n")[1:-1] if len(line.split()) > 3]
-        many = max(1, len(" ".join(lines).split()) * 2 // int(asked[1] if asked else 300))
-        rules = " ".join(line for line in lines if _RULE.search(line))[:300]
-        return "\n".join([f"Goal: {lines[0]}", f"Standing rules: {rules or 'none'}", "State:", *lines[1::many]])
+    system, shown = (str(message.content) for message in request.messages)
+    await asyncio.sleep(1 + len(shown) / 4_000 if is_slow else 1)
+    if is_slow and hashlib.sha256(shown.encode("utf-8", "replace")).digest()[0] % 7 == 0:
+        return "I cannot help with that."
+    asked = re.search(r"at most (\d+) words", system)
+    lines = [line.strip()[:400] for line in shown.split("\n")[1:-1] if len(line.split()) > 3]
+    many = max(1, len(" ".join(lines).split()) * 2 // int(asked[1] if asked else 300))
+    rules = " ".join(line for line in lines if _RULE.search(line))[:300]
+    return "\n".join([f"Goal: {lines[0]}", f"Standing rules: {rules or 'none'}", "State:", *lines[1::many]])
 
 
 class Player:
@@ -119,7 +161,11 @@ class Player:
     def __init__(self, script: Script, tape: Tape, cache: Path) -> None:
         self._script, self._tape = script, tape
         self._settings = {"cache": str(cache) if script.restarts_at else "memory", **script.settings}
-        self._provider = Summariser(script.window, is_slow=script.pause is not None)
+        self._provider = ScriptedProvider(
+            then=partial(_summary, is_slow=script.pause is not None),
+            context_window=script.window,
+            max_output_tokens=min(4_000, script.window // 8),
+        )
         self._host = Recorder({"scripted": self._provider})
         self._requests = 0
         self._manager = self._new()
@@ -168,11 +214,12 @@ class Player:
         asked = [("call", question(request)) for request in self._provider.requests]
         self._host.events.clear()
         self._provider.requests.clear()
-        of_summaries = sorted([*(one for one in heard if one[0] in _OF_SUMMARIES), *asked], key=repr)
-        of_compactions = (one for one in heard if one[0] not in _OF_SUMMARIES)
-        for kind, found in (("event", of_compactions), ("summary", of_summaries)):
-            for name, data in found:
-                self._tape.note(kind, f"{name} after request {self._requests}", [name, data])
+        for name, data in heard:
+            if name not in _OF_SUMMARIES:
+                self._tape.note("event", f"{name} after request {self._requests}", [name, data])
+        for name, data in sorted([*heard, *asked], key=repr):
+            if name in _OF_SUMMARIES:
+                self._tape.note("summary", f"{name} after request {self._requests}", [name, data])
 
     async def _do(self, name: str, *arguments: Any) -> None:
         """Call a method as a user does, and note what it returns."""
@@ -204,18 +251,18 @@ def _untimed(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if not _TIMES.search(name)}
 
 
-def taped(script: Script, stem: Path | None = None, most: int | None = None) -> Tape:
+def taped(script: Script, folder: Path | None = None, most: int | None = None) -> Tape:
     """Play a session, up to so many requests; the tape of it."""
-    tape = Tape(stem)
+    tape = Tape(folder)
     random.seed(0)  # the jitter of retries
 
-    async def play(folder: str) -> None:
-        await Player(script, tape, Path(folder) / "summaries.db").play(most)
+    async def play(cache: str) -> None:
+        await Player(script, tape, Path(cache) / "summaries.db").play(most)
 
     logging.disable(logging.ERROR)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            run_virtually(play(folder))
+        with tempfile.TemporaryDirectory() as cache:
+            run_virtually(play(cache))
     finally:
         logging.disable(logging.NOTSET)
     return tape

@@ -6,63 +6,43 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 
 def free_port() -> int:
     """A port of the loopback interface that nobody listens at."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 class RedisServer:
-    """One `redis-server` process at a time, on one port; it runs and logs in `folder`."""
+    """One `redis-server` process at a time, on one port."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = free_port()
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def address(self) -> str:
-        """Where a client finds it."""
-        return f"redis://127.0.0.1:{self.port}/0"
+        self._folder, self.port = folder, free_port()
+        self.address = f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
         """Start it, empty, and wait until it answers."""
-        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
-        command += ["--save", "", "--appendonly", "no", "--logfile", "redis.log"]
-        self._process = subprocess.Popen(command)
-        deadline = time.monotonic() + 30
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"redis-server does not start: {(self.folder / 'redis.log').read_text('utf-8')}")
-            time.sleep(0.01)
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as client:
-                client.sendall(b"PING\r\n")
-                return client.recv(1) == b"+"
-        except OSError:
-            return False
+        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
+        self._process = subprocess.Popen(command, cwd=self._folder)
+        with Redis.from_url(self.address, retry=Retry(ConstantBackoff(0.02), 1_500)) as client:
+            client.ping()
 
     def kill(self) -> None:
-        """End it at once; what it held is gone."""
-        if self._process is not None:
-            self._process.kill()  # ends a frozen process too
-            self._process.wait()
-            self._process = None
+        """End it at once, frozen or not; what it held is gone."""
+        self._process.kill()
+        self._process.wait()
 
     def freeze(self) -> None:
         """It takes connections and answers nothing any more."""
-        assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
 
@@ -72,8 +52,8 @@ def redis_server(folder: Path) -> Iterator[RedisServer]:
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed (Debian, Ubuntu: apt-get install redis-server)")
     server = RedisServer(folder)
+    server.start()
     try:
-        server.start()
         yield server
     finally:
         server.kill()

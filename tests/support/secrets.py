@@ -7,7 +7,7 @@ import re
 import string
 
 from context_summarize.redaction import build_redactor
-from tests.support.paths import ROOT
+from tests.support.paths import corpus
 
 _ALPHABETS = {
     "A": string.ascii_letters + string.digits,
@@ -38,8 +38,7 @@ def make(form: str, drawn: random.Random) -> str:
     return _DRAWN.sub(lambda m: _run(m[1], int(m[2]), drawn), form).replace("|", "")
 
 
-_FORMS = (ROOT / "tests" / "corpora" / "secret_forms.txt").read_text("ascii").splitlines()
-TEMPLATES = [line.split(": ", 1) for line in _FORMS]
+TEMPLATES = [line.split(": ", 1) for line in corpus("secret_forms.txt")]
 """Kind and form of each."""
 
 

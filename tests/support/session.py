@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import types
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +20,8 @@ from amplifier_core.message_models import (
     ToolCall,
     ToolCallBlock,
     ToolSpec,
-    Usage,
 )
+from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundError
 from amplifier_core.testing import MockTool
 
 from context_summarize.events import ALL_EVENTS
@@ -45,9 +45,6 @@ def tokens_of(request: ChatRequest) -> int:
 class LookupTool(MockTool):
     """A tool whose results are long enough to fill a small window."""
 
-    def __init__(self) -> None:
-        super().__init__("lookup")
-
     async def _execute(self, input: dict[str, Any]) -> ToolResult:
         self.call_count += 1
         order = input["order"]
@@ -65,7 +62,7 @@ class Loop:
     def __init__(self) -> None:
         self.is_patient = True
         """False where summaries hang, and with them what is made ahead."""
-        self.request: Callable[[Any, Any], Awaitable[list[JsonRow]]] = self._request
+        self.request: Any = lambda context, provider: context.get_messages_for_request(provider=provider)
         """How it asks the context for the rows of a request; tests put what newer loops do in its place."""
         self.marks: JsonRow = {}
         """Metadata of the assistant rows from now on."""
@@ -73,15 +70,7 @@ class Loop:
         self.views: list[list[JsonRow]] = []
         self.problems: list[str] = []
 
-    async def execute(
-        self,
-        prompt: str,
-        context: Any,
-        providers: dict[str, Any],
-        tools: dict[str, Any],
-        hooks: Any,
-        coordinator: Any = None,
-    ) -> str:
+    async def execute(self, prompt, context, providers, tools, hooks, **_: Any) -> str:
         provider = next(iter(providers.values()))
         specs = [ToolSpec(name=t.name, description=t.description, parameters=t.input_schema) for t in tools.values()]
         await self._add(context, {"role": "user", "content": prompt})
@@ -89,10 +78,10 @@ class Loop:
             if self.is_patient:
                 await context.settle()
             rows = await self.request(context, provider)
-            self._look_at(rows)
-            request = ChatRequest(messages=[Message(**row) for row in rows], tools=specs)
+            self.views.append(rows)
+            self.problems += broken_pairs(rows)
             try:
-                response = await provider.complete(request)
+                response = await provider.complete(ChatRequest(messages=[Message(**row) for row in rows], tools=specs))
             except LLMError as error:  # as loop-basic 937a53f and loop-streaming e5438b4 tell of their own calls
                 told = {"type": type(error).__name__, "msg": str(error)}
                 await hooks.emit("provider:error", {"provider": provider.name, "error": told})
@@ -107,23 +96,15 @@ class Loop:
                 result = await tools[call.name].execute(call.arguments)
                 await self._add(context, {"role": "tool", "tool_call_id": call.id, "content": str(result.output)})
 
-    async def _request(self, context: Any, provider: Any) -> list[JsonRow]:
-        rows: list[JsonRow] = await context.get_messages_for_request(provider=provider)
-        return rows
-
     async def _add(self, context: Any, row: JsonRow) -> None:
         if self.marks and row["role"] == "assistant":
             row = {**row, "metadata": dict(self.marks)}
         self.added.append(row)
         await context.add_message(row)
 
-    def _look_at(self, rows: list[JsonRow]) -> None:
-        self.views.append(rows)
-        self.problems += [f"view {len(self.views)}: {problem}" for problem in broken_pairs(rows)]
-
 
 class SessionProvider(ScriptedProvider):
-    """Answers a user row with a call of `lookup` and its result with text; summary requests get `summary`.
+    """Answers a user row with a call of `lookup` and its result with text; `summary` answers requests for summaries.
 
     After each answer it says so as `llm:response`, the way Amplifier's providers do, with the tokens that
     `input_tokens` makes of the request. A request of more than `most` tokens is refused, at four characters each; a
@@ -134,24 +115,19 @@ class SessionProvider(ScriptedProvider):
         self,
         hooks: Any,
         *,
-        summary: Exception | str | Callable[[ChatRequest], Any] = answer,
+        summary: Callable[[ChatRequest], Any] = answer,
         input_tokens: Callable[[ChatRequest], int] | None = None,
         context_window: int = 6_000,
-        max_output_tokens: int = 500,
         most: int | None = None,
         is_mute: bool = False,
     ) -> None:
-        super().__init__(then=self._reply, context_window=context_window, max_output_tokens=max_output_tokens)
-        self.most, self._is_mute = most, is_mute
+        super().__init__(then=self._reply, context_window=context_window, max_output_tokens=500)
+        self._hooks, self._summary, self._input_tokens = hooks, summary, input_tokens
+        self._most, self._is_mute = most, is_mute
         self.refused: list[int] = []
         """Tokens of the requests that were too long."""
         self.is_closed = False
         """True once the session has cleaned it up: calls under way fail then."""
-        self.summary = summary
-        self.gone_wrong = 0
-        self._hooks = hooks
-        self._input_tokens = input_tokens
-        self._ids = itertools.count(1)
 
     @property
     def summary_requests(self) -> list[ChatRequest]:
@@ -160,72 +136,80 @@ class SessionProvider(ScriptedProvider):
 
     def _reply(self, request: ChatRequest) -> Any:
         tokens = tokens_of(request)
-        if self.most is not None and tokens > self.most:
+        if self._most is not None and tokens > self._most:
             self.refused.append(tokens)
             kind = ContextLengthError if self._is_mute else InvalidRequestError
             raise kind("Your input exceeds the context window of this model. Please adjust your input.")
         if is_summary_request(request):
-            if isinstance(self.summary, Exception):
-                self.gone_wrong += 1
-                raise self.summary
-            return self.summary(request) if callable(self.summary) else self.summary
+            return self._summary(request)
         last = next(row for row in reversed(request.messages) if not str(row.content).startswith("<system-reminder"))
         if last.role == "tool":
             return f"The order of call {last.tool_call_id} was found."
-        at = next(self._ids)
-        arguments = {"order": f"ORD{at:05d}"}
+        made: Any = {"id": f"call_{self.calls}", "name": "lookup"}
+        arguments = {"order": f"ORD{self.calls:05d}"}
         return ChatResponse(
-            content=[
-                TextBlock(text="Let me look."),
-                ToolCallBlock(id=f"call_{at}", name="lookup", input=arguments),
-            ],
-            tool_calls=[ToolCall(id=f"call_{at}", name="lookup", arguments=arguments)],
+            content=[TextBlock(text="Let me look."), ToolCallBlock(**made, input=arguments)],
+            tool_calls=[ToolCall(**made, arguments=arguments)],
             usage=text_response("", request).usage,
             finish_reason="tool_calls",
         )
 
-    async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        event: dict[str, Any] = {"provider": self.name, "model": kwargs.get("model", "scripted-1"), "duration_ms": 1}
+    async def complete(self, request: ChatRequest, **options: Any) -> Any:
+        event: dict[str, Any] = {"provider": self.name, "model": options.get("model", "scripted-1"), "duration_ms": 1}
         try:
-            response = await super().complete(request, **kwargs)
+            response: Any = await super().complete(request, **options)
             if self.is_closed:
                 raise ProviderUnavailableError("the client has been closed")
         except Exception as error:
             why = {"error_type": "BadRequestError"} if self._is_mute else {"error": str(error)}
             await self._hooks.emit("llm:response", {**event, "status": "error", **why})
             raise
-        usage = response.usage or Usage(input_tokens=0, output_tokens=0, total_tokens=0)
-        read = self._input_tokens(request) if self._input_tokens else usage.input_tokens
-        told = {"input_tokens": read, "output_tokens": usage.output_tokens, "cost_usd": None}
+        read = self._input_tokens(request) if self._input_tokens else response.usage.input_tokens
+        told = {"input_tokens": read, "output_tokens": response.usage.output_tokens, "cost_usd": None}
         await self._hooks.emit("llm:response", {**event, "status": "ok", "usage": told})
         return response
+
+
+class FileResolver:
+    """Resolves `file://` sources, as applications on Amplifier do; what has no source is left to the loader."""
+
+    def resolve(self, module_id, source_hint=None, profile_hint=None) -> Any:
+        if source_hint is None:
+            raise SourceNotFoundError(module_id)
+        return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
 
 
 class Host:
     """A session with the parts above, and the events that it has seen.
 
     `await host.start()` builds and initializes it, `await host.end()` cleans it up.
+
+    Args:
+        source: of the context module; by its entry point without one.
+        tools: modules of further tools.
+        capabilities: what another module registers.
+        provider: options of its provider.
     """
 
     def __init__(
         self,
         monkeypatch: pytest.MonkeyPatch,
         settings: dict[str, Any] | None = None,
-        approval: Any | None = None,
+        *,
+        source: str | None = None,
+        tools: tuple[str, ...] = (),
+        capabilities: dict[str, Any] | None = None,
+        approval: Any = None,
         **provider: Any,
     ) -> None:
-        self._approval = approval
-        self._provider_options = provider
-        self.loop = Loop()
-        self.tool = LookupTool()
-        self.capabilities: dict[str, Any] = {}
-        """What another module registers."""
+        self._approval, self._capabilities, self._provider_options = approval, capabilities or {}, provider
+        self.loop, self.tool = Loop(), LookupTool("lookup")
         self.events: list[tuple[str, dict[str, Any]]] = []
-        context: dict[str, Any] = {"module": "context-summarize", "config": settings or {}}
-        self.config: dict[str, Any] = {
+        context = {"module": "context-summarize", "source": source, "config": settings or {}}
+        self._config: dict[str, Any] = {
             "session": {"orchestrator": {"module": "loop"}, "context": context},
             "providers": [{"module": "provider"}],
-            "tools": [],
+            "tools": [{"module": name} for name in tools],
         }
         self.provider: SessionProvider
         self.session: Any
@@ -233,12 +217,10 @@ class Host:
         for name, mount in {"loop": self._mount_loop, "provider": self._mount_provider}.items():
             monkeypatch.setitem(sys.modules, f"amplifier_module_{name}", types.SimpleNamespace(mount=mount))
 
-    async def _mount_loop(self, coordinator: Any, config: dict[str, Any]) -> None:
-        del config
+    async def _mount_loop(self, coordinator: Any, config: Any) -> None:
         await coordinator.mount("orchestrator", self.loop)
 
-    async def _mount_provider(self, coordinator: Any, config: dict[str, Any]) -> Callable[[], Awaitable[None]]:
-        del config
+    async def _mount_provider(self, coordinator: Any, config: Any) -> Any:
         self.provider = SessionProvider(coordinator.hooks, **self._provider_options)
         await coordinator.mount("providers", self.provider, name=self.provider.name)
 
@@ -247,13 +229,12 @@ class Host:
 
         return close
 
-    async def start(self, resolver: Any | None = None) -> Host:
-        self.session = AmplifierSession(self.config, approval_system=self._approval)
+    async def start(self) -> Host:
+        self.session = AmplifierSession(self._config, approval_system=self._approval)
         coordinator = self.session.coordinator
-        if resolver is not None:
-            await coordinator.mount("module-source-resolver", resolver)
+        await coordinator.mount("module-source-resolver", FileResolver())
         await coordinator.mount("tools", self.tool, name=self.tool.name)
-        for name, capability in self.capabilities.items():
+        for name, capability in self._capabilities.items():
             coordinator.register_capability(name, capability)
         await self.session.initialize()
         for name in {*ALL_EVENTS, *KERNEL_EVENTS}:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import logging
+import json
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,37 +12,9 @@ import pytest
 
 from context_summarize.config import PROFILES, SETTINGS, Config, Profile
 from context_summarize.errors import ConfigError
+from tests.support.paths import corpus
 
-NAN, INF = float("nan"), float("inf")
-VALUES: dict[str, tuple[list[Any], list[Any]]] = {
-    "profile": (["frugal", "verbatim"], ["lean", "", None, True, ["frugal"]]),
-    "summary_provider": (["openai", "none"], ["", "  ", 5]),
-    "summary_model": (["small"], ["", True]),
-    "summary_model_role": (["fast"], ["", 1]),
-    "keep_recent": ([0, 1_000], [-1, 1.5, "10", True, None]),
-    "compact_threshold": (
-        [1, 1.0, 0.01, 150_000, [0.65, 150_000]],
-        [0, 1.01, 70, "0.7", NAN, [], (0.65,), [150_000, 0.65], [0.65, 70]],
-    ),
-    "prefetch": ([False], [0, None]),
-    "max_tokens": ([None, 1_000, 10**9], [0, 100, 1.5, "200000", True]),
-    "safety_margin": ([0, 5], [-1, 0.5, None]),
-    "auto_compact": ([False], [0, "true", None]),
-    "segment_tokens": ([None, 64], [63, 512.0, True]),
-    "summary_share": ([0.01, 1, "auto"], [0, 1.1, None, NAN, "0.25"]),
-    "summary_role": (["user"], ["assistant", "", None, True]),
-    "notes_share": ([0, 0.5], [-0.01, 0.51, None, NAN]),
-    "action_tools": ([None, {}, {"deploy": "command"}], ["deploy", {"deploy": "run"}, {1: "command"}]),
-    "prompts": (["/a/folder"], ["", None]),
-    "shorten_tool_results": ([None, 1, "auto"], [0, 0.5, "4000", True]),
-    "redact": ([False, [], ["a+"]], [None, "a+", [5]]),
-    "max_concurrency": ([1], [0, 1.5, None]),
-    "wait_seconds": ([0, 0.5], [-1, INF, NAN, None, "60", True]),
-    "cache": ([None, "memory"], ["", 5]),
-    "persistence": ([None, {"path": "/a/file"}], ["/a/file", {}, {"path": "x", "other": 1}]),
-    "announce": ([False], [1, "no", None]),
-    "recall_tool": ([True], [1, "yes", None]),
-}
+CASES = [json.loads(line) for line in corpus("settings.jsonl")]
 """Of each setting values that are taken, and values that are refused."""
 
 
@@ -54,33 +27,27 @@ def test_nothing_given_makes_the_defaults(given: Any, caplog: pytest.LogCaptureF
 
 def test_there_are_few_settings_and_each_says_what_it_is() -> None:
     """A new setting comes with its text and its wrong values."""
-    assert SETTINGS.keys() == VALUES.keys()
+    assert SETTINGS.keys() == {case["setting"] for case in CASES}
     assert len(SETTINGS) <= 24
     for name, item in SETTINGS.items():
         assert (item.description or "").endswith("."), name
 
 
-@pytest.mark.parametrize("key", VALUES)
-def test_a_value_is_taken_as_it_is_or_refused_with_key_value_and_remedy(key: str) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["setting"]))
+def test_a_value_is_taken_as_it_is_or_refused_with_key_value_and_remedy(case: dict[str, Any]) -> None:
     """As a key and as a keyword. Nothing is clamped or converted, but a list becomes a tuple."""
-    good, bad = VALUES[key]
-    for value in good:
+    key = case["setting"]
+    for value in case["taken"]:
         made = getattr(Config.from_mapping({key: value}), key)
         wanted = tuple(value) if isinstance(value, list) else value
         assert (made, type(made)) == (wanted, type(wanted))
-    for value in bad:
+    for value in [*case["refused"], {1: "command"}]:
         with pytest.raises(ConfigError) as refused:
             Config.from_mapping({key: value})
         assert key in str(refused.value)
         assert f"got {'none' if value is None else repr(value)}" in str(refused.value)
         with pytest.raises(ConfigError, match=key):
             Config(**dict[str, Any]({key: value}))
-
-
-def test_a_threshold_that_is_neither_a_share_nor_enough_tokens_is_told_the_smallest_number() -> None:
-    for given in (65, [0.5, 10]):
-        with pytest.raises(ConfigError, match=r"tokens .90000; at least 1000. or both"):
-            Config.from_mapping({"compact_threshold": given})
 
 
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
@@ -98,34 +65,13 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
         replace(Config(), keep_recent=-1)
 
 
-CONTRADICTIONS: dict[str, dict[str, Any]] = {
-    "segment_tokens 4096 is above the 1,760 tokens at which a compaction is due (compact_threshold 0.22 "
-    "(of profile 'frugal'), max_tokens 8000); leave it out to derive it": {
-        "segment_tokens": 4_096,
-        "max_tokens": 8_000,
-        "profile": "frugal",
-    },
-    "compact_threshold 150000 is above max_tokens 40000; a share such as 0.65 fits any budget": {
-        "compact_threshold": 150_000,
-        "max_tokens": 40_000,
-    },
-    "safety_margin 9000 is above max_tokens 8000; leave it out for 1000": {"safety_margin": 9_000, "max_tokens": 8_000},
-    "summary_model_role 'fast' and summary_provider 'openai' both say who writes the summaries; leave one out": {
-        "summary_model_role": "fast",
-        "summary_provider": "openai",
-    },
-    "safety_margin 300000 is above a window of 200,000 tokens (the default); leave it out for 1000": {
-        "safety_margin": 300_000
-    },
-}
-
-
-@pytest.mark.parametrize("says", CONTRADICTIONS)
-def test_settings_that_contradict_each_other_are_refused(says: str) -> None:
-    """Each with its value; a default that takes part is called the default."""
+@pytest.mark.parametrize("line", corpus("wrong_settings.jsonl"))
+def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value_and_remedy(line: str) -> None:
+    """A default that takes part is called the default."""
+    case = json.loads(line)
     with pytest.raises(ConfigError) as refused:
-        Config.from_mapping(CONTRADICTIONS[says])
-    assert str(refused.value) == says
+        Config.from_mapping(case["settings"])
+    assert str(refused.value) == case["says"]
 
 
 def test_one_message_tells_all_that_is_wrong() -> None:
@@ -172,45 +118,43 @@ def test_a_profile_is_the_settings_that_it_stands_for(name: Profile, caplog: pyt
     assert caplog.records == []
 
 
-SLIPS = {
-    "keep_recent": ["keep_recents"],
-    "compact_threshold": ["compact_treshold", "compaction_threshold"],
-    "cache": ["Cache", "cahce", "cashe"],
-    "redact": ["redcat"],
-    "recall_tool": ["recall"],
-}
-
-
-@pytest.mark.parametrize("meant", SLIPS)
-def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(meant: str) -> None:
+@pytest.mark.parametrize(
+    ("meant", "keys"),
+    [
+        ("keep_recent", ["keep_recents"]),
+        ("compact_threshold", ["compact_treshold", "compaction_threshold"]),
+        ("cache", ["Cache", "cahce", "cashe"]),
+        ("redact", ["redcat"]),
+        ("recall_tool", ["recall"]),
+    ],
+)
+def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(meant: str, keys: list[str]) -> None:
     """A typing error is found at mount."""
-    for key in SLIPS[meant]:
+    for key in keys:
         with pytest.raises(ConfigError, match=f"unknown setting '{key}'; did you mean '{meant}'"):
             Config.from_mapping({key: 1})
     with pytest.raises(ConfigError, match="unknown setting 'xyzzy'; known settings: action_tools, "):
         Config(xyzzy=1)  # type: ignore[call-arg]
 
 
-OTHERS: tuple[Any, ...] = (
-    "protected_recent",
-    "compaction_strategy",
-    "summary_trigger",
-    "summarization_model",
-    "debug",
-    5,
-    None,
-)
-"""Keys of other context modules, some of which look a little like ours, and keys of nobody."""
-
-
 def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_are_left(
-    caplog: pytest.LogCaptureFixture,
+    warnings: Callable[[], list[str]],
 ) -> None:
-    """What means the same is in force; one warning names the others and the settings that there are."""
+    """What means the same is in force; one warning names the others and the settings that there are.
+
+    Some keys of other context modules look a little like ours.
+    """
     ours: dict[str, Any] = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
-    with caplog.at_level(logging.WARNING):
-        made = Config.from_mapping({**dict.fromkeys(OTHERS, 1), **ours})
-    assert made == Config(**ours)
-    [record] = caplog.records
-    assert all(str(key) in record.getMessage() for key in OTHERS)
-    assert record.getMessage().endswith(f"known settings: {', '.join(sorted(SETTINGS))}")
+    others: list[Any] = [
+        "protected_recent",
+        "compaction_strategy",
+        "summary_trigger",
+        "summarization_model",
+        "debug",
+        5,
+        None,
+    ]
+    assert Config.from_mapping({**dict.fromkeys(others, 1), **ours}) == Config(**ours)
+    [warning] = warnings()
+    assert all(str(key) in warning for key in others)
+    assert warning.endswith(f"known settings: {', '.join(sorted(SETTINGS))}")

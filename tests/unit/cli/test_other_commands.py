@@ -8,7 +8,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -85,6 +84,7 @@ def test_every_set_of_the_package_and_a_copy_pass_the_check(mine: Path) -> None:
 
 
 def test_check_tells_every_problem_one_a_line_and_ends_with_1(mine: Path) -> None:
+    """A replay names the first, and the command that lists them."""
     (mine / "merge.md").unlink()
     with (mine / "segment.md").open("a", encoding="utf-8") as segment:
         segment.write("\n$nonsense\n")
@@ -93,9 +93,12 @@ def test_check_tells_every_problem_one_a_line_and_ends_with_1(mine: Path) -> Non
 
     assert told.exit_code == 1
     lines = told.stdout.splitlines()
-    assert any("merge.md: missing" in line for line in lines)
+    assert any("merge.md: missing; a prompt set needs" in line for line in lines)
     assert any("unknown variable $nonsense" in line for line in lines)
     assert told.stderr == f"FAILED: {len(lines)} problems\n"
+    first = refusal("replay", store(mine.parent / "a.jsonl", [user("a")]), "--config", f"prompts={mine}")
+    assert first.startswith(f"Error: {lines[0]}")
+    assert first.endswith(f"; `context-summarize prompts check {mine}` lists all {len(lines)} problems")
 
 
 def test_check_warns_of_a_set_that_asks_for_no_quoted_instructions(mine: Path) -> None:
@@ -179,14 +182,3 @@ def test_what_is_no_file_of_summaries_is_refused_by_name(
         assert "delete" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_a_file_without_permission_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As SQLite says it where the system refuses; the superuser is never refused."""
-    (path := tmp_path / "kept.db").touch()
-    refused = sqlite3.OperationalError("unable to open database file")
-    refused.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-    monkeypatch.setattr(sqlite3, "connect", Mock(side_effect=refused))
-
-    told = refusal("cache", "stats", "--cache", path)
-    assert f"{path}: unable to open database file; no permission to read" in told

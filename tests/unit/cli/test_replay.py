@@ -219,16 +219,6 @@ def test_options_that_cannot_be_used_are_told_with_a_remedy(session: Path, optio
     assert [path.name for path in session.parent.iterdir()] == ["session.jsonl"]
 
 
-def test_a_prompt_set_with_several_problems_is_refused_with_the_command_that_lists_them(session: Path) -> None:
-    Path("broken").mkdir()
-    Path("broken", "merge.md").write_text("$nonsense")
-
-    told = refusal("replay", session, "--config", "prompts=./broken")
-
-    assert told.startswith("Error: broken/segment.md: missing; a prompt set needs")
-    assert told.endswith("; `context-summarize prompts check ./broken` lists all 5 problems")
-
-
 def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
     session: Path, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import os
 import resource
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,16 +80,11 @@ def path(tmp_path: Path) -> Path:
 
 @EXAMPLES
 @given(STORED_ROWS)
-def test_any_rows_survive_the_way_to_the_disk_and_back(rows):
+async def test_any_rows_survive_the_way_to_the_disk_and_back(tmp_path_factory, rows):
     """Huge integers, infinities, nesting, control characters and lone surrogates included."""
-
-    async def there_and_back(path: Path) -> list[JsonRow]:
-        await written(path, rows)
-        return await read(path)
-
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(there_and_back(Path(folder) / "h.jsonl"))
-    assert repr(found) == repr(rows), "1, 1.0 and True are equal to Python, not to us"
+    path = tmp_path_factory.mktemp("disk") / "h.jsonl"
+    await written(path, rows)
+    assert repr(await read(path)) == repr(rows), "1, 1.0 and True are equal to Python, not to us"
 
 
 async def test_a_file_that_is_cut_anywhere_or_saved_by_an_editor_is_read_and_goes_on(path, warnings):
@@ -246,15 +240,14 @@ STEPS = st.sampled_from(["append", "append", "append", "replace", "sync", "full"
 
 @EXAMPLES
 @given(st.lists(st.tuples(STEPS, st.integers(0, 80)), max_size=20))
-def test_whenever_the_disk_is_full_there_is_never_a_gap(tmp_path_factory, plan):
+async def test_whenever_the_disk_is_full_there_is_never_a_gap(tmp_path_factory, plan):
     """After each step the file holds a beginning of one of the histories so far; in the end, all of the last one."""
     path = tmp_path_factory.mktemp("disk") / "history.jsonl"
     free, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    async def session() -> None:
-        histories: list[list[str]] = [[]]
+    histories: list[list[str]] = [[]]
+    try:
         async with Session(path) as made:
-            for number, (step, left) in enumerate(plan):
+            for number, (step, left) in enumerate([*plan, ("free", 0)]):
                 if step == "append":
                     histories[-1].append(str(number))
                     await made.put(str(number))
@@ -264,16 +257,12 @@ def test_whenever_the_disk_is_full_there_is_never_a_gap(tmp_path_factory, plan):
                 elif step == "sync":
                     await made.file.sync()
                 else:
-                    limit = path.stat().st_size + left if step == "full" else free
+                    limit = (await asyncio.to_thread(path.stat)).st_size + left if step == "full" else free
                     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
                 there = texts(path)
                 assert any(there == rows[: len(there)] for rows in histories)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (free, most))
         assert texts(path) == histories[-1]
-        assert not path.with_name(f"{path.name}.tmp").exists()
-
-    try:
-        asyncio.run(session())
+        assert not any(file.suffix == ".tmp" for file in others(path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (free, most))
 

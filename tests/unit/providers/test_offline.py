@@ -34,15 +34,11 @@ async def test_its_summaries_hold_what_code_can_say_within_the_length_that_is_as
         assert one.tokens <= 256 + 2
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [("system", "Be brief."), ("user", "=== transcript 5 ===\nx\n=== transcript 5 ===")],
-        [("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")],
-    ],
-    ids=["no fence of ours", "a conversation"],
-)
-async def test_anything_else_is_answered_with_what_it_is(rows):
-    request = ChatRequest(messages=[Message(role=role, content=text) for role, text in rows])
+@pytest.mark.parametrize("said", [["=== transcript 5 ===\nx\n=== transcript 5 ==="], ["a", "b", "c"]])
+async def test_anything_else_is_answered_with_what_it_is(said):
+    """A fence that is not ours, and a conversation."""
+    roles: tuple[Any, ...] = ("system", "user", "assistant", "user")
+    messages = [Message(role=role, content=text) for role, text in zip(roles, ["Be brief.", *said], strict=False)]
+    request = ChatRequest(messages=messages)
     response = await OfflineProvider(COUNT).complete(request)
     assert response.model_dump()["content"][0]["text"].startswith("This is the offline provider")

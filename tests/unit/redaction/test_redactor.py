@@ -6,27 +6,22 @@ import json
 import logging
 import re
 from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize.config import Config
+from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
-from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider
-from tests.support.effort import full
+from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.kept import KeptStore
-from tests.support.paths import ROOT
+from tests.support.paths import corpus
 from tests.support.recorder import Clock, Recorder
-from tests.support.rows import assistant, call, result, user
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.secrets import known
 from tests.support.views import untimed
-
-HERE = ROOT / "tests"
-RECORDINGS = [HERE.parent / "examples" / "airline-desk.jsonl", *sorted((HERE / "data").glob("*.jsonl"))]
 
 
 class Secret(NamedTuple):
@@ -43,7 +38,7 @@ def _secret(line: str) -> Secret:
     return Secret(given["kind"], value, given["context"].format(value))
 
 
-SECRETS = [_secret(line) for line in (HERE / "corpora" / "secrets.jsonl").read_text("ascii").splitlines()]
+SECRETS = [_secret(line) for line in corpus("secrets.jsonl")]
 
 
 def leaks(text: str) -> list[str]:
@@ -69,52 +64,6 @@ def test_a_secret_becomes_a_mark_that_names_its_kind_and_what_stands_around_it_s
         assert json.loads(within)["n"] == [1]
         assert clean.startswith("before ABC123\n"), secret
         assert clean.endswith("\nafter mia_li_3668"), secret
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        "os.environ['{w}'] = '{}'", "config['{w}']='{}'", 'config["{w}"]="{}"', "config[:{w}] = '{}'", "**{w}**: `{}`",
-        "__{w}__: {}", "**`{w}`** = {}", "| {w} | {} |", "|{w}|{}|", "| **{w}** | `{}` |", "| a | {w} (x) | {} | b |",
-        "\u2502 {w} \u2502 {} \u2502", "{w} (prod): {}", "{w} (prod, eu-1) = {}", "{w} -> {}", "{w} \u2192 {}",
-        "{w}\uff1a{}", "{w}: str = '{}'", 'let {w}: &str = "{}";', 'char {w}[] = "{}";', 'char {w}[32] = "{}";',
-    ],
-)  # fmt: skip
-def test_an_assigned_secret_is_found_whatever_stands_before_the_sign_of_assignment(form):
-    words = [(word, "hunter2" * 2) for word in ("password", "DB_PASSWORD")]
-    words += [(word, "Zx81kQp0vT3m" + "N7aLr92w") for word in ("API_TOKEN", "api_key", "openai_key", "Secret key")]
-    for word, value in words:
-        text = form.format(value, w=word)
-        for given in (text, json.dumps(text, ensure_ascii=False)):
-            clean = known(given)
-            assert value not in clean, given
-            assert "[redacted: " in clean
-            assert known(clean) == clean
-
-
-def test_at_most_one_row_in_a_hundred_of_a_recording_is_touched():
-    """Real conversations without a secret: every touched row is a false hit."""
-    rows = [row for path in RECORDINGS for row in path.read_text("utf-8").splitlines()[:: full(1, 3)]]
-    touched = [row for row in rows if known(row) != row]
-
-    assert len(rows) > 800
-    assert len(touched) <= len(rows) / 100
-
-
-@pytest.mark.parametrize(
-    ("pattern", "told"),
-    [
-        ("(", r"redact: '\(' is not a regular expression \(missing \), .*\); correct it, or escape"),
-        ("a{99999999999999}", "is not a regular expression"),
-        (r"\d*", r"redact: '\\\\d\*' matches the empty text; change it to match at least one character"),
-        ("", "matches the empty text"),
-    ],
-)
-def test_a_wrong_pattern_is_refused_when_the_manager_is_made(pattern, told):
-    with pytest.raises(ConfigError, match=told):
-        build_redactor([pattern])
-    with pytest.raises(ConfigError, match=told):
-        SummarizingContextManager(config=Config.from_mapping({"redact": ["fine", pattern]}))
 
 
 class Seen(NamedTuple):
@@ -147,38 +96,37 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
-async def played(
-    caplog: pytest.LogCaptureFixture,
-    provider: ScriptedProvider,
-    rows: list[JsonRow] | None = None,
-    focus: str | None = None,
-    **settings: Any,
-) -> Seen:
-    """A session of these rows, compacted twice, with summaries of this provider."""
-    caplog.set_level(logging.DEBUG, logger="context_summarize")
-    recorder, store = Recorder({"main": provider}), KeptStore()
-    config = Config.from_mapping({"keep_recent": 1, "segment_tokens": 256, "prefetch": False, **settings})
-    manager = SummarizingContextManager(recorder, config=config, store=store, sleep=Clock().sleep)
-    await manager.set_messages(rows or rows_with(SECRETS))
-    await manager.get_messages_for_request(200_000, provider)
-    await manager.compact(focus)
-    await manager.compact(focus)
-    view = await manager.get_messages_for_request(200_000, provider)
-    history = untimed(await manager.get_messages())
-    await manager.close()
-    ours = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
-    return Seen(
-        sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
-        stored=_dumped([*map(asdict, store.summaries), store.records]),
-        shown="\n".join(row["content"] for row in ours),
-        told=f"{_dumped(recorder.events)}\n{caplog.text}",
-        history=history,
-    )
+@pytest.fixture
+def played(caplog: pytest.LogCaptureFixture) -> Any:
+    """Plays a session of these rows, compacted twice, with summaries of this provider."""
+
+    async def play(provider: ScriptedProvider, rows: Any = (), focus: str | None = None, **settings: Any) -> Seen:
+        caplog.set_level(logging.DEBUG, logger="context_summarize")
+        recorder, store = Recorder({"main": provider}), KeptStore()
+        config = {"keep_recent": 1, "segment_tokens": 256, "prefetch": False, **settings}
+        manager = SummarizingContextManager(recorder, config=config, store=store, sleep=Clock().sleep)
+        await manager.set_messages(rows or rows_with(SECRETS))
+        await manager.get_messages_for_request(200_000, provider)
+        await manager.compact(focus)
+        await manager.compact(focus)
+        view = await manager.get_messages_for_request(200_000, provider)
+        history = untimed(await manager.get_messages())
+        await manager.close()
+        ours = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+        return Seen(
+            sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
+            stored=_dumped([*map(asdict, store.summaries), store.records]),
+            shown="\n".join(row["content"] for row in ours),
+            told=f"{_dumped(recorder.events)}\n{caplog.text}",
+            history=history,
+        )
+
+    return play
 
 
-async def test_no_secret_is_sent_kept_shown_said_or_logged(caplog: pytest.LogCaptureFixture):
+async def test_no_secret_is_sent_kept_shown_said_or_logged(played):
     """By a model that answers with harmless words: notes and fallbacks come from redacted rows too."""
-    seen = await played(caplog, ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
+    seen = await played(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
 
     assert leaks(seen.everywhere()) == []
     assert "What follows should keep above all: the prices, and " in seen.sent
@@ -188,36 +136,124 @@ async def test_no_secret_is_sent_kept_shown_said_or_logged(caplog: pytest.LogCap
     assert seen.history == rows_with(SECRETS)
 
 
-async def test_a_fallback_summary_holds_no_secret(caplog: pytest.LogCaptureFixture):
-    seen = await played(caplog, ScriptedProvider(then=AuthenticationError("no key")))
+async def test_a_fallback_summary_holds_no_secret(played):
+    seen = await played(ScriptedProvider(then=AuthenticationError("no key")))
 
     assert "Fallback summary by code" in seen.shown
     assert leaks(seen.everywhere()) == []
 
 
-async def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept(caplog: pytest.LogCaptureFixture):
+async def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept(played):
     """A model may know a secret from elsewhere, or put together what was split."""
     threes = ["\n".join(secret.text for secret in SECRETS[at : at + 3]) for at in range(0, len(SECRETS), 3)]
     provider = ScriptedProvider([f"Goal: the user has settings read.\nArtifacts: {three}" for three in threes])
-    seen = await played(caplog, provider, summary_share=1.0)
+    seen = await played(provider, summary_share=1.0)
 
     assert leaks(seen.everywhere()) == []
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
 
 
-async def test_own_patterns_hold_everywhere(caplog: pytest.LogCaptureFixture):
+async def test_without_redaction_secrets_are_sent(played):
+    """What the tests above would see if nothing were done."""
+    seen = await played(ScriptedProvider(), redact=False)
+
+    assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
+    assert leaks(seen.shown) != []
+
+
+async def test_own_patterns_hold_everywhere(played):
     rows = [user("start"), *(row for at in range(60) for row in (user(f"CASE-{at:04d} is open " * 9), assistant("ok")))]
     provider = ScriptedProvider(then="Goal: CASE-9999 and CASE-8888 were opened.")
-    seen = await played(caplog, provider, rows, "CASE-7777", redact=[r"CASE-\d{4}"])
+    seen = await played(provider, rows, "CASE-7777", redact=[r"CASE-\d{4}"])
 
     assert re.search(r"CASE-\d{4}", seen.everywhere()) is None
     assert "[redacted: own pattern]" in seen.shown
     assert seen.history == rows
 
 
-async def test_without_redaction_secrets_are_sent(caplog: pytest.LogCaptureFixture):
-    """What the tests above would see if nothing were done."""
-    seen = await played(caplog, ScriptedProvider(), redact=False)
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("(", r"redact: '\(' is not a regular expression \(missing \), .*\); correct it, or escape"),
+        ("a{99999999999999}", "is not a regular expression"),
+        (r"\d*", r"redact: '\\\\d\*' matches the empty text; change it to match at least one character"),
+        ("", "matches the empty text"),
+    ],
+)
+def test_a_wrong_pattern_is_refused_when_the_manager_is_made(pattern, told):
+    with pytest.raises(ConfigError, match=told):
+        SummarizingContextManager(redact=["fine", pattern])
 
-    assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
-    assert leaks(seen.shown) != []
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "clean"),
+    [
+        (r"(?x) CASE- \d+  # a number", "CASE-12 [redacted: own pattern] CASE-3", "# [redacted: own pattern] #"),
+        (r"(\w)\1{3}|^b", "aaaa b [redacted: JWT] bbbb", "# b [redacted: JWT] #"),
+        (r"(?i)JWT|jwt\]", "jwt [redacted: JWT] JWT", "# [redacted: JWT] #"),
+        (r"\b", "some words", "some words"),
+        (r"redacted.*", "a [redacted: JWT] b redacted c", "a [redacted: JWT] b #"),
+    ],
+)
+def test_patterns_of_any_kind_pass_marks_over(pattern, text, clean):
+    """Flags, comments, groups by number and empty matches mean what they mean alone."""
+    redact = build_redactor([pattern])
+    assert redact is not None
+
+    assert redact(text) == clean.replace("#", "[redacted: own pattern]")
+
+
+def test_a_text_that_takes_too_long_is_withheld(warnings, no_hang):
+    """With one warning; the next one does not wait as long. What does not end at once does not end in a year."""
+    redact, long, withheld = (
+        build_redactor([r"(x+x+)+y", "first"]),
+        "x" * 5_000,
+        "[withheld: a redact pattern took too long]",
+    )
+    assert redact is not None
+
+    assert redact(long) == redact(long + "z") == withheld
+    assert redact("xxy and more") == "[redacted: own pattern] and more"
+    assert redact(withheld) == withheld
+    [line] = warnings()
+    assert "redact: '(x+x+)+y' fails for a text of 5000 characters" in line
+    assert "change the pattern" in line
+
+
+KEY = "gh" + "p_" + "FakeNotReal0" * 3
+
+
+class Broken(ScriptedProvider):
+    """Whatever it is asked, it fails and quotes its key; hooks and a system prompt as well."""
+
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
+        raise ValueError(f"401 for \x1b[31m\0 https://x.example/?key={KEY}")
+
+    async def get_model_info(self) -> Any:
+        raise RuntimeError(f"\x1b[31m{KEY}\x1b[0m") from ValueError(KEY)
+
+    async def emit(self, name: str, data: object) -> None:
+        raise RuntimeError(f"Authorization: Bearer {KEY}")
+
+    async def factory(self) -> str:
+        raise KeyError(KEY)
+
+
+async def test_no_key_and_no_control_character_of_a_foreign_error_reaches_a_log(caplog):
+    """Of a provider, its window, a hook and a system prompt."""
+    caplog.set_level(logging.DEBUG, "context_summarize")
+    broken, clock = Broken(), Clock()
+    host: Any = SimpleNamespace(hooks=broken, get=lambda _: None)
+    made = SummarizingContextManager(host, keep_recent=2, segment_tokens=64, clock=clock, sleep=clock.sleep)
+    await made.set_system_prompt_factory(broken.factory)
+    await made.set_messages(tool_session(12))
+    await made.get_messages_for_request(900, broken)
+    await made.get_messages_for_request(None, broken)
+    await made.close()
+
+    for said in ("KeyError", "Authorization", "https://x.example", "RuntimeError", "test_redactor.py"):
+        assert said in caplog.text, said
+    assert KEY not in caplog.text
+    assert "401 for \\x1b[31m\\x00 https://" in caplog.text
+    assert all(char.isprintable() or char == "\n" for record in caplog.records for char in record.getMessage())
+    assert all(record.exc_info is None for record in caplog.records)

@@ -12,57 +12,20 @@ import pytest
 
 from context_summarize.errors import CommandError
 from context_summarize.replay import inspect_rows, open_recording, row_text
-from context_summarize.testing import JsonRow
-from tests.support.rows import assistant, calls, result, user
+from tests.support.paths import ROOT
+from tests.support.rows import assistant, user
 
-EDIT = {"file_path": "src/cart.py", "old_string": "def load()", "new_string": "def load_cart()"}
-CALLS = [("c1", "Edit", EDIT), ("c2", "Bash", {"command": "pytest -q"})]
-RESULTS = [("c1", "ok"), ("c2", "1 failed, 3 passed")]
-SESSION: list[JsonRow] = [
-    user("Rename load, please."),
-    assistant(calls(*CALLS, text="I do it.")["content"]),
-    *(result(id_, text) for id_, text in RESULTS),
-    assistant("One test fails."),
-    user("Mend it."),
-]
+FORMS = ROOT / "tests" / "corpora" / "recordings"
+"""One session in each form. In Claude Code's, an answer comes in several lines, with results between them."""
 GOOD = json.dumps(user("x"))
 
 
-def openai() -> list[JsonRow]:
-    functions = [(id_, {"name": name, "arguments": json.dumps(given)}) for id_, name, given in CALLS]
-    entries = [{"id": id_, "type": "function", "function": function} for id_, function in functions]
-    return [SESSION[0], {"role": "assistant", "content": "I do it.", "tool_calls": entries}, *SESSION[2:]]
-
-
-def anthropic() -> list[JsonRow]:
-    blocks = [{**block, "type": block["type"].replace("call", "use")} for block in SESSION[1]["content"]]
-    results = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in RESULTS]
-    return [SESSION[0], assistant(blocks), user(results), *SESSION[4:]]
-
-
-def claude_code() -> list[JsonRow]:
-    """An answer comes in several lines, one for each block, with results between them."""
-    said, did, results, *after = anthropic()
-    parts = [{**did, "id": "msg_1", "content": [block]} for block in did["content"]]
-    told = [user([block]) for block in results["content"]]
-    messages = [said, parts[0], parts[1], told[0], parts[2], told[1], *after]
-    return [{"type": one["role"], "message": one, "isSidechain": False} for one in messages]
+def entries(form: str) -> list[Any]:
+    return [json.loads(line) for line in (FORMS / form).read_text("utf-8").splitlines()]
 
 
 def lines(entries: Sequence[Any]) -> str:
     return "\n".join(map(json.dumps, entries))
-
-
-FORMS: dict[str, Callable[[], str]] = {
-    "Amplifier": lambda: lines(SESSION),
-    "a history of `persistence`": lambda: lines([{"format": "context-summarize history", "version": 1}, *SESSION]),
-    "OpenAI, lines": lambda: lines(openai()),
-    "OpenAI, an array": lambda: json.dumps(openai(), indent=2),
-    "OpenAI, a request": lambda: json.dumps({"model": "m", "messages": openai()}),
-    "Anthropic": lambda: lines(anthropic()),
-    "Anthropic, a request": lambda: json.dumps({"messages": anthropic()}, indent=1),
-    "Claude Code": lambda: lines(claude_code()),
-}
 
 
 @pytest.fixture
@@ -75,11 +38,12 @@ def read(tmp_path: Path) -> Callable[[str | bytes], Any]:
     return open_
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_session_reads_the_same_in_each_form(read, form: str) -> None:
-    told = read(FORMS[form]())
+@pytest.mark.parametrize("form", sorted(FORMS.iterdir()), ids=lambda form: str(form.name))
+def test_a_session_reads_the_same_in_each_form(form: Path) -> None:
+    told = open_recording(str(form))
 
-    assert [(row["role"], row_text(row)) for row in told.rows] == [(one["role"], row_text(one)) for one in SESSION]
+    amplifier = entries("amplifier.jsonl")
+    assert [(row["role"], row_text(row)) for row in told.rows] == [(row["role"], row_text(row)) for row in amplifier]
     assert told.left_out == ""
     found = inspect_rows(told.rows)
     assert [(one["tool"], one["calls"], one["results"]) for one in found.tools] == [("Edit", 1, 1), ("Bash", 1, 1)]
@@ -87,8 +51,8 @@ def test_a_session_reads_the_same_in_each_form(read, form: str) -> None:
 
 
 def test_the_system_prompt_of_a_request_is_read(read) -> None:
-    told = read(json.dumps({"system": "Be kind.", "messages": anthropic()}))
-    assert told.rows[0] == {"role": "system", "content": "Be kind."}
+    told = read(json.dumps({"system": "Be kind.", "messages": [user("x")]}))
+    assert told.rows == [{"role": "system", "content": "Be kind."}, user("x")]
 
 
 def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
@@ -103,10 +67,10 @@ def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
         {"type": "queue-operation", "operation": "remove"},
         {"type": "progress", "data": {}},
     ]
-    entries = claude_code()
+    whole = entries("claude_code.jsonl")
     after = {"type": "user", "message": said, "isMeta": True, "timestamp": "2026-01-01T00:00:00Z"}
 
-    told = read(lines([*entries[:3], *meanwhile, *entries[3:], after]))
+    told = read(lines([*whole[:3], *meanwhile, *whole[3:], after]))
 
     roles = [row["role"] for row in told.rows]
     assert roles == ["user", "assistant", "tool", "tool", "user", "assistant", "user", "user"]

@@ -104,22 +104,6 @@ def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch: pyte
     assert open_file("~/sums.db").path == Path("/home/somebody/sums.db")
 
 
-async def test_the_file_is_made_at_first_need(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not at mount, not by reading; the next session finds it."""
-    monkeypatch.setenv("AMPLIFIER_HOME", str(folder / "amplifier"))
-    made, cleanup = await mounted()
-    assert files(folder) == []
-    await feed(made, tool_session(2))
-    await made.get_messages_for_request(10**6, ScriptedProvider(then=answer))
-    assert files(folder) == []
-    assert (await served(made, 10, start=2)).calls > 0
-    await cleanup()
-    assert files(folder) == ["amplifier/context-summarize/summaries.db"]
-    made, cleanup = await mounted()
-    assert (await served(made)).calls == 0
-    await cleanup()
-
-
 @pytest.mark.parametrize("cache", [None, "~/sums.db", "~nobody-of-this-name/sums.db"])
 async def test_without_a_home_folder_the_session_goes_on_in_memory(
     cache: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
