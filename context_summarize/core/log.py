@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
-from context_summarize.core.nodes import Place
-from context_summarize.core.view import ShownNode, View
+from context_summarize.core.nodes import Place, ShownNode, View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact

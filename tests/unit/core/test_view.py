@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from context_summarize import SummarizingContextManager
 from context_summarize.core.log import Log
+from context_summarize.core.nodes import View
 from context_summarize.core.render import render
-from context_summarize.core.view import View
 from context_summarize.messages.reading import analyse
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import assistant, calls, feed, hook, result, tool_session, user
