@@ -153,9 +153,8 @@ class Log:
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""
-        return self._numbers[self.rendered_group(first_group).start], self._numbers[
-            self.rendered_group(end_group - 1).end - 1
-        ]
+        first, last = self.rendered_group(first_group), self.rendered_group(end_group - 1)
+        return self._numbers[first.start], self._numbers[last.end - 1]
 
     @property
     def closed_rendered_rows(self) -> int:
