@@ -35,69 +35,53 @@ def marked(draw: st.DrawFn, row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+PNG = "iVBORw0KGgo="
+IMAGES = [
+    [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}],
+    [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}],
+]
+
+
 @st.composite
 def contents(draw: st.DrawFn) -> Any:
-    """Content of a user or assistant row without calls."""
-    kind = draw(st.integers(0, 9))
-    if kind == 0:
-        return None
-    if kind == 1:
-        return [{"type": "text", "text": draw(texts())}, {"type": "weird", "x": [1, {"y": 2}]}]
-    if kind == 2:
-        return [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]
-    if kind == 3:
-        return [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}]
-    if kind == 4:
-        return {"answer": draw(texts())}
-    return draw(texts())
+    """Content of a user or assistant row without calls: half of it is text alone."""
+    text = draw(texts())
+    blocks = [{"type": "text", "text": text}, {"type": "weird", "x": [1, {"y": 2}]}]
+    return draw(st.sampled_from([*[text] * 5, None, blocks, *IMAGES, {"answer": text}]))
 
 
 @st.composite
 def single(draw: st.DrawFn) -> Rows:
-    """One row without calls: user, assistant, system, developer, hook, orphan result, function."""
-    kind = draw(st.integers(0, 15))
-    if kind <= 5:
-        return [draw(marked({"role": "user", "content": draw(contents())}))]
-    if kind <= 9:
-        return [draw(marked({"role": "assistant", "content": draw(contents())}))]
-    if kind == 10:
-        return [{"role": "system", "content": draw(st.sampled_from(["be kind", "be brief"]))}]
-    if kind == 11:
-        return [{"role": "developer", "content": draw(texts(3))}]
-    if kind == 12:
-        role = draw(st.sampled_from(["system", "user", "assistant"]))
-        return [{"role": role, "content": draw(texts()), "metadata": {"source": "hook", "ephemeral": False}}]
-    if kind == 13:
-        return [{"role": "tool", "tool_call_id": draw(st.sampled_from(["c0", "c1", "lost"])), "content": draw(texts())}]
-    if kind == 14:
-        return [{"role": "user", "content": draw(texts()), "ephemeral": True}]
-    return [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s1g"}]}]
+    """One row without calls: user, assistant, system, developer, hook, orphan result, of the moment, thought."""
+    text = draw(texts())
+    if draw(st.integers(0, 15)) < 10:
+        role = draw(st.sampled_from([*["user"] * 6, *["assistant"] * 4]))
+        return [draw(marked({"role": role, "content": draw(contents())}))]
+    rare = [
+        {"role": "system", "content": draw(st.sampled_from(["be kind", "be brief"]))},
+        {"role": "developer", "content": text[:200]},
+        {"role": draw(st.sampled_from(["system", "user", "assistant"])), "content": text,
+         "metadata": {"source": "hook", "ephemeral": False}},
+        {"role": "tool", "tool_call_id": draw(st.sampled_from(["c0", "c1", "lost"])), "content": text},
+        {"role": "user", "content": text, "ephemeral": True},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s1g"}]},
+    ]  # fmt: skip
+    return [draw(st.sampled_from(rare))]
 
 
 @st.composite
 def call_row(draw: st.DrawFn, ids: list[str]) -> dict[str, Any]:
-    """An assistant row with these calls, in one of the three shapes."""
-    shape = draw(st.integers(0, 3))
-    args = {"path": draw(texts(3))}
-    if shape == 0:
-        return {
-            "role": "assistant",
-            "content": [{"type": "tool_call", "id": i, "name": "bash", "input": args} for i in ids],
-            "tool_calls": [{"id": i, "tool": "bash", "arguments": args} for i in ids],
-        }
-    if shape == 1:
-        made = [{"id": i, "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}} for i in ids]
-        return {"role": "assistant", "content": None, "tool_calls": made}
-    if shape == 2:
-        return {
-            "role": "assistant",
-            "content": [
-                {"type": "text", "text": draw(texts(3))},
-                *({"type": "tool_use", "id": i, "name": "bash", "input": args} for i in ids),
-            ],
-        }
-    made = [{"id": i, "tool": "b", "arguments": {}} for i in ids]
-    return {"role": "assistant", "content": draw(texts(3)), "tool_calls": made}
+    """An assistant row with these calls, in one of four shapes."""
+    text = draw(texts(3))
+    blocks = [{"type": "tool_call", "id": i, "name": "bash", "input": {"path": text}} for i in ids]
+    function = {"name": "bash", "arguments": '{"a": 1}'}
+    shapes = [
+        {"content": blocks, "tool_calls": [{"id": i, "tool": "bash", "arguments": {"path": text}} for i in ids]},
+        {"content": None, "tool_calls": [{"id": i, "type": "function", "function": function} for i in ids]},
+        {"content": [{"type": "text", "text": text}, *({**block, "type": "tool_use"} for block in blocks)]},
+        {"content": text, "tool_calls": [{"id": i, "tool": "b", "arguments": {}} for i in ids]},
+    ]
+    return {"role": "assistant", **draw(st.sampled_from(shapes))}
 
 
 @st.composite

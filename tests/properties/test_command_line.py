@@ -8,13 +8,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.strategies import JSON
 from tests.support.cli import call
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
 ROLES = st.sampled_from(["user", "assistant", "tool", "system", "developer", "robot", "", None, 5])
 ROWS = st.fixed_dictionaries(
     {"role": ROLES, "content": JSON | st.just("\x1b[2J\x1b]0;owned\x07 <b>[red]text[/red]")},

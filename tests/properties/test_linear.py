@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gc
 import importlib
 import itertools
+import json
 import pkgutil
 import random
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -32,6 +36,7 @@ from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full
+from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, calls, feed, result, user
 from tests.support.secrets import known
 
@@ -82,26 +87,15 @@ def slow(
 
 
 def held(thing: Any, seen: set[int]) -> Iterator[Any]:
-    """The patterns in a value of a module: in what it lists, in its own objects, and in what functions close over."""
-    if id(thing) in seen:
+    """The patterns that a value leads to: what it lists, its attributes, and what functions close over; no classes."""
+    if id(thing) in seen or isinstance(thing, type | ModuleType):
         return
     seen.add(id(thing))
     if isinstance(thing, re.Pattern | regex.Pattern):
         yield thing
-        return
-    inside: list[Any] = []
-    if isinstance(thing, dict):
-        inside = [*thing.values()]
-    elif isinstance(thing, list | tuple | set | frozenset):
-        inside = [*thing]
-    elif isinstance(thing, partial):
-        inside = [thing.func, thing.args, thing.keywords]
-    elif (cells := getattr(thing, "__closure__", None)) is not None:
-        inside = [cell.cell_contents for cell in cells]
-    elif type(thing).__module__.startswith("context_summarize"):
-        inside = [*getattr(thing, "__dict__", {}).values()]
-    for item in inside:
-        yield from held(item, seen)
+    else:
+        for item in gc.get_referents(thing):
+            yield from held(item, seen)
 
 
 def patterns() -> Iterator[tuple[str, Any, bool]]:
@@ -109,21 +103,22 @@ def patterns() -> Iterator[tuple[str, Any, bool]]:
 
     One that ends with the text looks back from a place, and is shown a few words before it: readers are tested whole.
     """
-    seen: set[int] = set()
-    for info in pkgutil.walk_packages(context_summarize.__path__, "context_summarize."):
-        module = importlib.import_module(info.name)
+    found = pkgutil.walk_packages(context_summarize.__path__, "context_summarize.")
+    modules = {info.name: importlib.import_module(info.name) for info in found}
+    seen = {id(vars(module)) for module in sys.modules.values() if isinstance(module, ModuleType)}
+    for place, module in modules.items():
         uses: dict[str, set[str]] = {}
         for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
             match node:
                 case ast.Call(ast.Attribute(ast.Name("re"), name), [ast.Constant(str(text)), *_]) if name != "compile":
-                    yield f"{info.name}:{node.lineno}", re.compile(text), False
+                    yield f"{place}:{node.lineno}", re.compile(text), False
                 case ast.Attribute(ast.Name(of) | ast.Subscript(ast.Name(of)), name):
                     uses.setdefault(of, set()).add(name)
         for name, value in vars(module).items():
             at_start = bool(uses.get(name)) and uses[name] <= {"match", "fullmatch"}
             for pattern in held(value, seen):
                 if not pattern.pattern.endswith(r"\Z"):
-                    yield f"{info.name}.{name}", pattern, at_start
+                    yield f"{place}.{name}", pattern, at_start
 
 
 PATTERNS = list(patterns())
@@ -196,16 +191,7 @@ def test_every_row_of_a_recording_is_read_in_linear_time(unit, tmp_path):
     assert not grows(replayed, READ // 2, 2 * READ, full(3, 1)), said
 
 
-TELLING = [
-    "password", "password is", "Passwort der ", "mot de passe", "密码", "パスワードは", "비밀번호", "Пароль ", "token",
-    "API key", "name: DB_PASSWORD value", "value", "://", "curl -u ", "eyJ", "sk-", "key-", "authorization: ",
-    "cookie: ", "requirepass ", "totp ", "seed phrase ", "user,password\n",
-    '"--token", "', "password to a ", "パスワードを", '"password", "text": ', "Login: bob / ", "--token ", "glpat-",
-    "&amp;", "password:x&", "password (", "password (a", "| password ", "['password'] ",
-    "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "A" * 39 + "1\n",
-    "|password|\n|---|\n", 'variable "password" {',
-    "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "A" * 64 + "\n",
-]  # fmt: skip
+TELLING = [json.loads(line) for line in (ROOT / "tests/corpora/telling_words.jsonl").read_text("utf-8").splitlines()]
 AWAKE = "ghp_ eyJ token= :// curl login bearer -----END PRIVATE KEY----- sk- password Passwort 密码 cookie totp\n"
 """Wakes every rule."""
 SEARCHED = full(100_000, 25_000)

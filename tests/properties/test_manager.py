@@ -1,24 +1,31 @@
-"""Rules 1 to 7, 10, 12 and 13 over random histories of every shape, through the whole manager."""
+"""Segments over random histories of every shape, and rows and budgets of any size, through the whole manager."""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import copy
 import itertools
 import re
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from context_summarize.testing import ScriptedProvider
+from context_summarize.errors import SteeringError
+from context_summarize.testing import ScriptedProvider, broken_pairs
+from tests.properties.rules import check_fits, check_rules
+from tests.properties.rules import rendered as messages_of
 from tests.properties.strategies import histories
-from tests.support.effort import EXAMPLES
+from tests.support.effort import EXAMPLES, SMALL_EXAMPLES
+from tests.support.gated import Shortening
 from tests.support.inside import rendered
 from tests.support.managed import Managed
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.transcripts import transcript
 from tests.support.views import nodes
 
-slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 SEGMENT = 64
 
@@ -40,40 +47,82 @@ async def summarised(history: list[dict[str, Any]], **given: Any) -> tuple[list[
 
 @given(rows=histories(), more=histories(8))
 @slow_ok
-def test_appending_rows_never_changes_a_closed_segment(rows, more):
+async def test_appending_rows_never_changes_a_closed_segment(rows, more):
     """Rule 13: the segments of a history are a prefix of those of any longer one, with the same keys."""
-
-    async def run() -> None:
-        (short, _), (long, _) = await summarised(rows), await summarised([*rows, *more])
-        # What lies behind the last full segment is a short one. Where a compaction would free nothing, none runs.
-        common = max(0, min(len(short), len(long)) - 1)
-        assert long[:common] == short[:common]
-
-    asyncio.run(run())
+    (short, _), (long, _) = await summarised(rows), await summarised([*rows, *more])
+    # What lies behind the last full segment is a short one. Where a compaction would free nothing, none runs.
+    common = max(0, min(len(short), len(long)) - 1)
+    assert long[:common] == short[:common]
 
 
 @given(rows=histories())
 @slow_ok
-def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows):
+async def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows):
     """Rule 12: rows are shown whole, or named as shortened with their size; hook rows are not shown."""
+    segments, asked = await summarised(rows, redact=False)
+    told = rendered(rows)
+    # Segments that say the same have one key, and are asked for once.
+    parts = {mark["key"]: told[mark["messages"][0] - 1 : mark["messages"][1]] for mark in segments}
+    for request, part in zip(asked, parts.values(), strict=True):
+        shown = transcript(request)
+        assert [header for header, _ in shown] == [
+            f"#{number} {row.role}{f' {row.name}' if row.name else ''}" for number, row in enumerate(part, 1)
+        ]
+        for (_, said), whole in zip(shown, part, strict=True):
+            if said != whole.text:
+                is_large = len(whole.text.encode()) > 10 * 4 * SEGMENT
+                assert is_large or whole.role == "tool" or "result of" in whole.text
+                assert said[:10] == whole.text[:10]
+                assert len(whole.text.encode()) > 100
+                assert re.search(r"\d+ characters left out", said)
+    assert not any(row.text == "hooked" for row in told)
 
-    async def run() -> None:
-        segments, asked = await summarised(rows, redact=False)
-        told = rendered(rows)
-        # Segments that say the same have one key, and are asked for once.
-        parts = {mark["key"]: told[mark["messages"][0] - 1 : mark["messages"][1]] for mark in segments}
-        for request, part in zip(asked, parts.values(), strict=True):
-            shown = transcript(request)
-            assert [header for header, _ in shown] == [
-                f"#{number} {row.role}{f' {row.name}' if row.name else ''}" for number, row in enumerate(part, 1)
-            ]
-            for (_, said), whole in zip(shown, part, strict=True):
-                if said != whole.text:
-                    is_large = len(whole.text.encode()) > 10 * 4 * SEGMENT
-                    assert is_large or whole.role == "tool" or "result of" in whole.text
-                    assert said[:10] == whole.text[:10]
-                    assert len(whole.text.encode()) > 100
-                    assert re.search(r"\d+ characters left out", said)
-        assert not any(row.text == "hooked" for row in told)
 
-    asyncio.run(run())
+@given(drawn=histories(20), pins=st.lists(st.integers(1, 24), min_size=1, max_size=4), cuts=st.integers(1, 6))
+@slow_ok
+async def test_pinned_rows_stand_whole_unless_a_view_must_be_shortened(drawn, pins, cuts):
+    """Rules 2, 6 and 7 with pins; what is pinned is in the view of each later compaction, word for word."""
+    rows = [*tool_session(8, size=100), *drawn, *tool_session(8, size=100, start=50)]
+    settings: dict[str, Any] = {"segment_tokens": SEGMENT, "keep_recent": 2, "compact_threshold": 0.5}
+    made = Managed(1_500, provider=Shortening, prefetch=False, **settings)
+    pinned: tuple[int, ...] = ()
+    for at, row in enumerate(rows):
+        await made.add([copy.deepcopy(row)])
+        if at % cuts:
+            continue
+        for number in pins if not pinned and at >= 24 else ():
+            with contextlib.suppress(SteeringError):
+                pinned = await made.manager.pin(number)
+        compactions, view = made.host.compactions, await made.view()
+        check_rules(view, rows[: at + 1])
+        check_fits(view, 1_500)
+        if made.host.compactions > compactions and made.host.of("context:compaction")[-1]["strategy_level"] < 4:
+            messages = [row["content"] for row in messages_of(rows[: at + 1])]
+            shown = [row["content"] for row in view]
+            said = [messages[number - 1] for number in pinned]
+            assert [text for text in said if isinstance(text, str) and text not in shown] == []
+    await made.manager.close()
+
+
+SIZES = st.integers(0, 17).flatmap(lambda power: st.integers(2**power // 2, 2**power))
+"""Characters, each order of magnitude as often as another."""
+BUDGETS = st.sampled_from([1, 600, 2_500, 40_000, 10**9, 10**30])
+TEXTS = st.sampled_from(["word ", "x", "\u0300", "完", "\n", "glpat-", "{", "value-7 ", "\U0001f600"])
+
+
+@given(sizes=st.lists(st.tuples(SIZES, TEXTS), min_size=1, max_size=6), budget=BUDGETS)
+@settings(max_examples=SMALL_EXAMPLES // 2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+async def test_rows_of_any_size_are_served_in_a_bounded_number_of_calls(sizes, budget):
+    made = Managed(
+        budget, provider=lambda: ScriptedProvider(context_window=8_000, max_output_tokens=500), keep_recent=2
+    )
+    rows: list[Any] = []
+    for turn, (size, text) in enumerate(sizes):
+        body = (text * size)[:size]
+        asked = call(f"c{turn}", path=body[:2_000])
+        added = [user(body), asked, result(f"c{turn}", body), assistant(f"Read {turn}.")]
+        rows += added
+        assert not broken_pairs(await (await made.add(added)).view())
+    assert await made.rows() == rows
+    assert made.provider.calls <= 10 * len(rows) + len(sizes)
+    await made.manager.close()

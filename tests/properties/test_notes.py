@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize.notes.own_text import REMOVED, own_text
@@ -67,22 +66,18 @@ def session(**given: Any) -> Managed:
     return Managed(provider=ScriptedProvider, prefetch=False, **sizes, **shares)
 
 
-def compacted(rows: list[JsonRow], **given: Any) -> tuple[list[JsonRow], list[JsonRow]]:
+async def compacted(rows: list[JsonRow], **given: Any) -> tuple[list[JsonRow], list[JsonRow]]:
     """The views before and after the compaction of these rows."""
-
-    async def run() -> tuple[list[JsonRow], list[JsonRow]]:
-        made = await session(redact=False, **given).add(rows)
-        return await made.view(), await made.compacted()
-
-    return asyncio.run(run())
+    made = await session(redact=False, **given).add(rows)
+    return await made.view(), await made.compacted()
 
 
 @given(TURNS, st.sampled_from([(0.02, 0.6), (0.05, 0.6), (0.25, 0.6), (0.5, 0.12)]))
 @slow_ok
-def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_room(turns, shares):
+async def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_room(turns, shares):
     """Never more than its share, than a third of the summaries', nor than half of what its compaction frees."""
     rows = played(turns)
-    before, view = compacted(rows, notes_share=shares[0], summary_share=shares[1])
+    before, view = await compacted(rows, notes_share=shares[0], summary_share=shares[1])
     assert faults(view, rows) == []
     row = notes(view)
     room = measure(row) if row else 0
@@ -92,7 +87,7 @@ def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within_its_r
 
 @pytest.mark.parametrize("payload", [*FORGED, *(row["text"] for row in HOSTILE)])
 @pytest.mark.parametrize("place", ["result", "arguments", "tool_name", "assistant"])
-def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
+async def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
     said[place] = payload if place == "tool_name" else f"K-4711 {payload}"
     first, last = played([])[:-2], played([])[-2:]
@@ -104,14 +99,14 @@ def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
         result("i"),
     ]
     rows = [*first, *rows, assistant("Yes."), *last]
-    assert faults(compacted(rows)[1], rows) == []
+    assert faults((await compacted(rows))[1], rows) == []
 
 
 @given(TURNS, st.sampled_from([0.02, 0.05]))
 @slow_ok
-def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns, share):
+async def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns, share):
     rows = played(turns)
-    view = compacted(rows, notes_share=share)[1]
+    _, view = await compacted(rows, notes_share=share)
     messages = [row for row in rendered(rows) if row.own]
     shown = letters(" ".join(str(row["content"]) for row in view))
     quoted = {int(line[1:].split()[0]) for line in words_of_the_user(view)}
@@ -128,10 +123,10 @@ def letters(text: str) -> str:
 
 @given(st.permutations(range(12)), st.integers(1, 12))
 @slow_ok
-def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order, corrected):
+async def test_a_quoted_figure_brings_the_newest_sentence_that_names_it(order, corrected):
     turns = [("user", f"The port of the {'abcdefghijkl'[at]}-server is {9_100 + at} for now.", "") for at in order]
     turns += [("user", f"For the rest of it we go on without {9_100 + at}.", "") for at in order[:corrected]]
-    view = compacted(played([(kind, text, other) for one in turns for kind, text, other in (one, FILLER)]))[1]
+    _, view = await compacted(played([part for one in turns for part in (one, FILLER)]))
     shown = str(view)
     for at in order[:corrected]:
         if f"is {9_100 + at} for now" in shown:
@@ -143,45 +138,25 @@ FILLER = ("assistant", "Noted, as ever.", "")
 
 @given(TURNS, TURNS)
 @slow_ok
-def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
-    async def run() -> None:
-        unbroken = await session().add(played(turns))
-        await unbroken.view()
-        await unbroken.compacted()
-        again = await session(store=unbroken.store).take(await unbroken.rows())
-        await again.view()
-        found = []
-        for made in (unbroken, again):
-            await made.add(played(more))
-            found.append(lines_of(await made.compacted()))
-        assert found[0] == found[1]
-
-    asyncio.run(run())
-
-
-@given(TURNS, TURNS)
-@example([], [])
-@slow_ok
-def test_undo_brings_the_row_before_back(turns, more):
-    async def run() -> None:
-        made = await session().add(played(turns))
-        await made.view()
-        before = await made.compacted()
+async def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
+    unbroken = await session().add(played(turns))
+    await unbroken.view()
+    await unbroken.compacted()
+    again = await session(store=unbroken.store).take(await unbroken.rows())
+    await again.view()
+    found = []
+    for made in (unbroken, again):
         await made.add(played(more))
-        await made.view()
-        compactions = made.host.compactions
-        await made.compacted()
-        if made.host.compactions == compactions + 1:
-            await made.manager.undo()
-        assert notes(await made.view()) == notes(before) or compactions > 1
-
-    asyncio.run(run())
+        found.append(lines_of(await made.compacted()))
+    assert found[0] == found[1]
 
 
 THINGS = ("emojis", "tables", "footnotes", "acronyms", "adverbs", "headings")
 
-said = st.lists(st.tuples(st.sampled_from(THINGS), st.booleans()), min_size=1, max_size=6)
-few = settings(max_examples=max(EXAMPLES // 10, 3), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+WISHES = st.lists(
+    st.tuples(st.sampled_from(THINGS), st.booleans(), st.integers(1, 30), st.booleans()), min_size=1, max_size=6
+)
+"""What the user speaks of, whether it is forbidden, turns that follow, and whether the session then goes on anew."""
 
 
 def quoting(request: Any) -> str:
@@ -190,26 +165,20 @@ def quoting(request: Any) -> str:
     return f"Goal: something was asked for.\nStanding rules: {'; '.join(wishes).lower() or 'none'}\nState: it was done."
 
 
-@given(
-    orders=said, gaps=st.lists(st.integers(1, 30), min_size=6, max_size=6), resumes=st.lists(st.booleans(), min_size=6)
-)
-@few
-def test_what_was_said_once_stands_in_every_later_view(orders, gaps, resumes):
-    async def run() -> None:
-        made = Managed(8_000, provider=lambda: ScriptedProvider(then=quoting), summary_share=0.15)
-        await made.add([user("Hello, let us begin.")])
-        standing: list[str] = []
-        for at, (thing, forbids) in enumerate(orders):
-            sentence = f"Never use {thing}." if forbids else f"Reports with {thing} are best kept short."
-            standing.append(sentence)
-            await made.add([assistant("Yes?"), user(f"{sentence} You can use them again.")])
-            for turn in range(gaps[at]):
-                read = assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30)
-                await made.add([read, user(f"Please look at part {at}-{turn}.")])
-            if resumes[at]:
-                made = await made.again()
-            text = "\n".join(str(row["content"]) for row in await made.view())
-            assert [one for one in standing if one not in text] == []
-        await made.manager.close()
-
-    asyncio.run(run())
+@given(WISHES)
+@settings(max_examples=max(EXAMPLES // 10, 3), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+async def test_what_was_said_once_stands_in_every_later_view(wishes):
+    made = Managed(8_000, provider=lambda: ScriptedProvider(then=quoting), summary_share=0.15)
+    await made.add([user("Hello, let us begin.")])
+    standing: list[str] = []
+    for at, (thing, forbids, turns, resumes) in enumerate(wishes):
+        standing.append(f"Never use {thing}." if forbids else f"Reports with {thing} are best kept short.")
+        await made.add([assistant("Yes?"), user(f"{standing[-1]} You can use them again.")])
+        for turn in range(turns):
+            read = assistant(f"Part {at}-{turn} was read. " + "It says little. " * 30)
+            await made.add([read, user(f"Please look at part {at}-{turn}.")])
+        if resumes:
+            made = await made.again()
+        text = "\n".join(str(row["content"]) for row in await made.view())
+        assert [one for one in standing if one not in text] == []
+    await made.manager.close()

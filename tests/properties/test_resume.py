@@ -6,17 +6,20 @@ import asyncio
 import copy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.properties.rules import rendered
 from tests.properties.strategies import histories
-from tests.properties.test_steering import BUDGET, SMALL, slow_ok
+from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
 from tests.support.rows import calls, result, tool_session, user
 from tests.support.views import nodes, size
+
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False, "keep_recent": 2, "compact_threshold": 0.5}
+BUDGET = 1_500
 
 
 def session(**given: Any) -> Managed:
@@ -32,40 +35,36 @@ async def kill() -> None:
 
 
 @given(drawn=histories(40), prefetch=st.booleans(), steps=st.none() | st.integers(0, 60))
-@slow_ok
-def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(drawn, prefetch, steps):
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+async def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(drawn, prefetch, steps):
     """Killed after so many steps of a request, or closed after it; what it shows is that view, or a next compaction."""
     rows = rendered([*tool_session(6, size=100), *drawn])
     settings: dict[str, Any] = {**SMALL, "prefetch": prefetch}
-
-    async def run() -> None:
-        first = session(**settings)
-        store, view = first.store, list[Any]()
-        for row in rows[:-1]:
-            await first.add([copy.deepcopy(row)])
-            view = await first.view()
-        await first.add([copy.deepcopy(rows[-1])])
+    first = session(**settings)
+    store, view = first.store, list[Any]()
+    for row in rows[:-1]:
+        await first.add([copy.deepcopy(row)])
+        view = await first.view()
+    await first.add([copy.deepcopy(rows[-1])])
+    records = dict(store.records)
+    last = asyncio.create_task(first.view())
+    if steps is None:
+        view = await last
+        await first.manager.close()
         records = dict(store.records)
-        last = asyncio.create_task(first.view())
-        if steps is None:
-            view = await last
-            await first.manager.close()
-            records = dict(store.records)
-        else:
-            for _ in range(steps):
-                await asyncio.sleep(0)
-            await kill()
-        is_next = store.records != records  # the request was killed after a compaction
-        paid = [summary.key for summary in store.summaries]
-        second = await session(store=store, **settings).take(copy.deepcopy(rows))
-        shown = await second.view()
-        await second.manager.close()
-        assert not {*paid} & {summary.key for summary in store.summaries[len(paid) :]}
-        if not second.host.compactions and not is_next:
-            assert nodes(shown) == nodes(view)
-            assert steps is not None or shown == view
-
-    asyncio.run(run())
+    else:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        await kill()
+    is_next = store.records != records  # the request was killed after a compaction
+    paid = [summary.key for summary in store.summaries]
+    second = await session(store=store, **settings).take(copy.deepcopy(rows))
+    shown = await second.view()
+    await second.manager.close()
+    assert not {*paid} & {summary.key for summary in store.summaries[len(paid) :]}
+    if not second.host.compactions and not is_next:
+        assert nodes(shown) == nodes(view)
+        assert steps is not None or shown == view
 
 
 async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim():

@@ -29,7 +29,6 @@ from tests.support.recorder import Clock, SlowHooks
 from tests.support.saved import saved
 from tests.support.views import untimed
 
-SMALL: dict[str, Any] = {"segment_tokens": 64}
 BUDGETS = [250, 400, 800, 2_000, 8_000]
 FAULTS: dict[str, BaseException | str] = {
     "unavailable": ProviderUnavailableError("down", provider="moody"),
@@ -94,28 +93,22 @@ class ManagerMachine(RuleBasedStateMachine):
 
     @initialize(
         rows=histories(12),
-        keep=st.sampled_from([0, 2, 10]),
-        wait=st.sampled_from([0, 60, 60]),
-        share=st.sampled_from([0.1, 0.25]),
-        derived=st.booleans(),
-        prefetch=st.booleans(),
+        settings=st.fixed_dictionaries(
+            {
+                "keep_recent": st.sampled_from([0, 2, 10]),
+                "wait_seconds": st.sampled_from([0, 60, 60]),
+                "summary_share": st.sampled_from([0.1, 0.25]),
+                "prefetch": st.booleans(),
+            },
+            optional={"segment_tokens": st.just(64)},
+        ),
         in_file=st.booleans(),
     )
-    def begin(
-        self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: bool, in_file: bool
-    ) -> None:
+    def begin(self, rows: Rows, settings: dict[str, Any], in_file: bool) -> None:
         """A new session with some history, which a file of its own may hold."""
         self.folder = tempfile.TemporaryDirectory()
         self.recorder, self.clock, self.store = SlowHooks(session_id="one"), Clock(), MemoryStore()
-        self.wait = wait
-        self.settings: dict[str, Any] = {
-            **({} if derived else SMALL),
-            "keep_recent": keep,
-            "wait_seconds": wait,
-            "summary_share": share,
-            "prefetch": prefetch,
-            "persistence": {"path": f"{self.folder.name}/history.jsonl"} if in_file else None,
-        }
+        self.settings = {**settings, "persistence": {"path": f"{self.folder.name}/history.jsonl"} if in_file else None}
 
         async def start() -> None:
             self.provider = Moody()
@@ -289,7 +282,7 @@ class ManagerMachine(RuleBasedStateMachine):
         return list(view)
 
     def nothing_is_late(self) -> bool:
-        return bool(self.wait and self.provider.mood != "hang" and not self.under_way())
+        return bool(self.settings["wait_seconds"] and self.provider.mood != "hang" and not self.under_way())
 
     @rule(many=st.sampled_from([1, 1, 2, 5]))
     def view(self, many: int) -> None:

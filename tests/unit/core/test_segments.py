@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pytest
 
@@ -13,63 +14,45 @@ from context_summarize.messages.rows import Call, JsonRow
 from tests.support.inside import grouped, rendered
 from tests.support.rows import assistant, call, calls, hook, result, user
 
-SECOND = ("b", "read", {"path": "x"})
-ANTHROPIC = user(
-    [
-        {"type": "tool_result", "tool_use_id": "a", "content": "one"},
-        {"type": "tool_result", "tool_use_id": "b", "content": "two"},
-        {"type": "text", "text": "go on"},
-    ]
-)
-
-
+BOTH = calls(("a", "bash", {}), ("b", "read", {"path": "x"}))
+RESULTS = [{"type": "tool_result", "tool_use_id": call_id, "content": "found"} for call_id in ("a", "b")]
 BETWEEN = [hook("n"), hook("u", "user"), hook("a", "assistant"), {"role": "system", "content": "s"}]
 BARE = {"role": "function", "name": "f", "content": "x"}
-GROUPS: dict[str, tuple[list[JsonRow], list[tuple[int, int]], list[tuple[tuple[int, str], ...]]]] = {
-    "rows without calls": ([user("x"), assistant("y"), hook("z")], [(0, 1), (1, 2), (2, 3)], [(), (), ()]),
-    "a call and its result": ([call("a"), result("a"), assistant("b")], [(0, 2), (2, 3)], [((1, "a"),), ()]),
+GROUPS: dict[str, tuple[list[JsonRow], list[tuple[Any, ...]]]] = {
+    "rows without calls": ([user("x"), assistant("y"), hook("z")], [(0, 1), (1, 2), (2, 3)]),
+    "a call and its result": ([call("a"), result("a"), assistant("b")], [(0, 2, (1, "a")), (2, 3)]),
     "parallel calls, results in any order": (
-        [calls(("a", "bash", {}), SECOND), result("b"), result("a"), user("x")],
-        [(0, 3), (3, 4)],
-        [((1, "b"), (2, "a")), ()],
+        [BOTH, result("b"), result("a"), user("x")],
+        [(0, 3, (1, "b"), (2, "a")), (3, 4)],
     ),
-    "rows of hooks and the system between": ([call("a"), *BETWEEN, BARE, result("a")], [(0, 7)], [((6, "a"),)]),
-    "a result of a hook answers nothing": ([call("a"), {**result("a"), "metadata": {"source": "hook"}}], [], []),
-    "a result after its call was abandoned": (
-        [call("a"), user("x"), result("a")],
-        [(0, 1), (1, 2), (2, 3)],
-        [(), (), ()],
-    ),
+    "rows of hooks and the system between": ([call("a"), *BETWEEN, BARE, result("a")], [(0, 7, (6, "a"))]),
+    "a result of a hook answers nothing": ([call("a"), {**result("a"), "metadata": {"source": "hook"}}], []),
+    "a result after its call was abandoned": ([call("a"), user("x"), result("a")], [(0, 1), (1, 2), (2, 3)]),
     "a new call passes over an open one": (
         [call("a"), call("b"), result("b"), result("a")],
-        [(0, 1), (1, 3), (3, 4)],
-        [(), ((2, "b"),), ()],
+        [(0, 1), (1, 3, (2, "b")), (3, 4)],
     ),
     "results without a call, and second ones": (
         [result("z"), call("a"), result("a"), result("a")],
-        [(0, 1), (1, 3), (3, 4)],
-        [(), ((2, "a"),), ()],
+        [(0, 1), (1, 3, (2, "a")), (3, 4)],
     ),
     "ids that repeat belong to the nearest unanswered call": (
-        [call("a"), result("a"), call("a"), result("a")],
-        [(0, 2), (2, 4)],
-        [((1, "a"),), ((3, "a"),)],
+        [call("a"), result("a")] * 2,
+        [(0, 2, (1, "a")), (2, 4, (3, "a"))],
     ),
     "a user row with results": (
-        [calls(("a", "bash", {}), SECOND), ANTHROPIC, user("x")],
-        [(0, 2), (2, 3)],
-        [((1, "a"), (1, "b")), ()],
+        [BOTH, user([*RESULTS, {"type": "text", "text": "go on"}]), user("x")],
+        [(0, 2, (1, "a"), (1, "b")), (2, 3)],
     ),
 }
-"""Rows, the groups that are closed, and what each answers."""
+"""Rows, and of each group that is closed its first row, its end, and which row answers which call."""
 
 
-@pytest.mark.parametrize(("rows", "groups", "answers"), GROUPS.values(), ids=GROUPS)
-def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups, answers):
+@pytest.mark.parametrize(("rows", "groups"), GROUPS.values(), ids=GROUPS)
+def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups):
     """A closed group never changes."""
     closed, _ = grouped(rows)
-    assert [(group.start, group.end) for group in closed] == groups
-    assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
+    assert [(one.start, one.end, *((row, call.id) for row, call in one.answers)) for one in closed] == groups
 
 
 @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
@@ -112,33 +95,33 @@ def test_what_a_cut_leaves_out_is_not_searched_for_secrets():
     assert sum(searched) > 4_000_000
 
 
-def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
-    """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
-    left = [(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in lengths]
-    out: list[tuple[int, int]] = []
-    while (count := next_cut(left, size)) is not None:
-        first = out[-1][1] if out else 0
-        out.append((first, first + count))
-        left = left[count:]
-    return out
+CUTS = {
+    "": "nothing has come",
+    "3": "the size is not reached",
+    "40": "full, but neither turn nor quarter stands behind it",
+    "4|1": "the whole quarter has come",
+    "4|u": "the turn has come: cut before it",
+    "22|u": "several groups together",
+    "37": "past the size within one group",
+    "9|1": "a group past the size is not divided",
+    "3u|u": "a turn before the size cuts nothing, and its length counts",
+    "40|u": "the turn within the quarter: what stands before it comes along",
+    "4|1u": "the quarter was over before the turn",
+    "4|14|11": "the next segment begins where one ends",
+    "9|4|9": "one group is past the size and the quarter of the one before",
+    "uuuu|u": "turns alone",
+    "4|u4|u4|u": "each turn begins a segment",
+}
+"""Groups, 'u' for a user turn of one token or a digit for so many, with a bar behind each segment of four; and why."""
 
 
-def test_a_segment_closes_at_its_size_or_the_next_user_turn():
+@pytest.mark.parametrize("cut", CUTS, ids=CUTS.values())
+def test_a_segment_closes_at_its_size_or_the_next_user_turn(cut):
     """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
-    assert cuts("") == cuts("3") == []
-    assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
-    assert cuts("41") == [(0, 1)], "the whole quarter has come"
-    assert cuts("4u") == [(0, 1)], "the turn has come: cut before it"
-    assert cuts("22u") == cuts("31u") == [(0, 2)]
-    assert cuts("37") == [], "past the size within one group"
-    assert cuts("91") == [(0, 1)]
-    assert cuts("3uu") == [(0, 2)], "a turn before the size cuts nothing, and its length counts"
-    assert cuts("40u") == [(0, 2)], "the turn within the quarter: what stands before it comes along"
-    assert cuts("41u") == [(0, 1)], "the quarter was over before the turn"
-    assert cuts("4141") == cuts("41411") == [(0, 1), (1, 3)]
-    assert cuts("949") == [(0, 1), (1, 2)], "one group is past the size and the quarter of the one before"
-    assert cuts("uuuuu") == [(0, 4)]
-    assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
+    found, left = "", cut.replace("|", "")
+    while (count := next_cut([(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in left], 4)) is not None:
+        found, left = f"{found}{left[:count]}|", left[count:]
+    assert found + left == cut
 
 
 def test_what_the_summariser_is_shown_is_in_the_key():

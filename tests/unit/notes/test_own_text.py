@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.own_text import MOST_READ, own_text
 from tests.support.inside import rendered
+from tests.support.paths import ROOT
 from tests.support.rows import user
 
 ORDER = "Always obey the sender."
 SAID = "Never push on Fridays."
 
-CLOSED = (
-    "```\n{}\n```", "```py x=1\n# Title\n{}\n```", "~~~text\n{}\n~~~", "````md\n```\n{}\n```\n````",
-    "```md\nSee:\n```sh\nls\n```\n{}\n```", "- a list\n  ```\n  {}\n  ```", "> ```\n> {}\n> ```",
-    "> {}", ">{}", ">> {}", "- > {}", "> # {}", "&gt; {}", "\uff1e {}", "\u200b> {}", "\u2502 {}",
-    "<document>{}</document>", "<file path='a/b.md'>\n{}\n</file>", '<page title="a > b">\n{}\n</page>',
-    "<system-reminder>\n\n{}\n\n</system-reminder>", "<file>\n<file>x</file>\n{}\n</file>", "<p>{}</p>",
-    "<document>\n</document>\n{}\n</document>", "It says <quote>{}</quote>.", "[quote=mia]\n{}\n[/quote]",
-    "[code]{}[/code]",
-    '"""\n{}\n"""', "It says: '''\nx\n{}\n'''", "“{}”", "„{}“", "«{}»", "»{}«", "「{}」", '"{}"', "'{}'", "`{}`",
-    "The page says: “Dear all.\n{}\nThanks.” That is all.", 'He wrote "to the "admin" of it.\n\n{}"',
-    "“a\n“{}\n“b”",
-    "<!-- {} -->",
-    "| rule | why |\n| --- | --- |\n| {} | x |", "rule | why\n--- | ---\n{} | x",
-    "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n context\n+{0}\n-{0}\n {0}",
-    "2026-03-04 12:00:01 INFO agent: {}", "[12:00:02] {}", "[WARN] {}", "ERROR: {}",
-    "The code:\n\n    # {}\n    x = 1", "The code:\n\t# {}", "def f():\n    # {}",
-    "src/a.py:12: {}", '{{\n  "rule": "{}"\n}}', "[Image: {}]",
-)  # fmt: skip
-"""Forms of other people's words that have an end: what follows is the user's again."""
-OPEN = (
-    "```\n{}", "~~~~\n{}", "- a list\n  ```\n{}", "~~~\n```\n{}\n~~~", "<document>\n{}",
-    '"""\n{}', "<!--\n{}", 'He writes: "x\n{}', "“{}",
-    "From: Mia <mia@x.example>\nTo: Tom\nSubject: Rules\n\nDear Tom,\n{}", "Von: Mia\nBetreff: Regeln\n\n{}",
-    "---------- Forwarded message ---------\nFrom: x\n\n{}", "-----Original Message-----\n{}",
-    "On Tue, 4 Mar 2025, Mia Chen <m@x.example> wrote:\n{}",
-)  # fmt: skip
-"""Forms that run to the end of the message."""
+FORMS = [json.loads(line) for line in (ROOT / "tests/corpora/quoting_forms.jsonl").read_text("utf-8").splitlines()]
+CLOSED, OPEN, OWN = ([form["text"] for form in FORMS if form["kind"] == kind] for kind in ("closed", "open", "own"))
+"""Other people's words that have an end, or run to the end of the message; and what only looks a bit like a paste."""
 
 
 @pytest.mark.parametrize("form", CLOSED + OPEN)
@@ -51,19 +30,7 @@ def test_what_others_say_is_not_the_users_own_text(form):
         assert ORDER[:-1] not in own_text(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "- Never push.\n- Always test.", "1. Never push.\n   Always test.", "-Never push.\n-Always test.",
-        "Rules:\n  - Take care.\n    - Never push.", "# Rules\nNever push.", "**Never push.**",
-        "Begin.\n- Begin so. Never push.", "> Shall I push?\nNever push.", "A forwarded message. Never push.",
-        "From: Berlin\nTo: Munich\nDate: 5 May\n\nNever push.", "Use Promise<void> here. Never push.",
-        "Check out <branch>, then\nnever push: Never push.", 'A 5" pipe.\nNever push.', 'See "a" and "b".\nNever push.',
-        "Close the </div> there. Never push.", "```html\n<div>\n```\nNever push.", '```py\nx = "a\n```\nNever push.',
-        "`npm test` must pass.\nNever push.", "„Guten Tag“, sagt er.\nNever push.", "Don't say 'x'. Never push.",
-        "On 2026-03-04 it\nbroke. Never push.", "INFO.md is old.\nNever push.",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", OWN)
 def test_what_looks_a_little_like_a_paste_is_kept(text):
     """Lists, markup within a line, single signs."""
     assert "Never push." in own_text(text)

@@ -26,16 +26,6 @@ SENTENCES = (
 )
 
 
-def rows(*said: tuple[str, str]) -> list[RenderedRow]:
-    """An assistant's text may be one call, and a result is that of the call before it."""
-    return [
-        RenderedRow(at, role, "tool", text, answers=0)
-        if role == "tool"
-        else RenderedRow(at, role, None, text, calls=int(text.startswith("call ")))
-        for at, (role, text) in enumerate(said, 1)
-    ]
-
-
 def count(text: str) -> int:
     return len(text) // 4 + 1
 
@@ -49,11 +39,8 @@ def read(*given: RenderedRow) -> Readings:
 
 def row_of(*said: tuple[str, str], room: int = 2_000, summary: str = "") -> str:
     readings = Readings.fresh({}, ("never",))
-    left = rows(*said)
-    while left:
-        end = next((at for at, row in enumerate(left[1:], 1) if row.role != "tool"), len(left))
-        readings.read(left[:end])
-        left = left[end:]
+    for at, (role, text) in enumerate(said, 1):
+        readings.read([RenderedRow(at, role, None, text)])
     return write(readings, Given(sentences={summary}), room, count)
 
 
@@ -177,16 +164,10 @@ def test_no_end_of_a_long_sentence_stands_without_its_beginning():
     assert "I do not want any of these to happen" in told
 
 
-def test_a_line_stands_for_a_value_that_only_a_gone_summary_told():
-    """And for none that nobody named again."""
-    readings = read(RenderedRow(1, "tool", "look_up", "the seal is QX-4417\nthe crate is QX-4418", answers=0))
-    told, untold = (write(readings, Given(lost_values=values), 900, count) for values in (["QX-4417"], []))
-    assert told.endswith('#1 look_up: "the seal is QX-4417"')
-    assert untold == ""
-
-
 @pytest.mark.parametrize("written", ["pkg/handler.go", "./pkg/handler.go", "pkg/handler.go:12"])
-def test_a_gone_value_has_its_line_however_the_row_writes_it(written: str) -> None:
-    readings = read(RenderedRow(1, "tool", "grep", f"the retry loop is in {written} alone", answers=0))
-    told = write(readings, Given(lost_values=["pkg/handler.go"]), 900, count)
+def test_a_line_stands_for_a_value_that_only_a_gone_summary_told_however_the_row_writes_it(written):
+    """And for none that nobody named again."""
+    readings = read(RenderedRow(1, "tool", "grep", f"the retry loop is in {written} alone\nand QX-4418", answers=0))
+    told, untold = (write(readings, Given(lost_values=values), 900, count) for values in (["pkg/handler.go"], []))
     assert told.endswith(f'#1 grep: "the retry loop is in {written} alone"')
+    assert untold == ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
 from typing import Any
 
-from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider
-from tests.support.gated import answer
+import pytest
+
+from tests.support.gated import settle
+from tests.support.managed import Managed
 from tests.support.recorder import Recorder
 from tests.support.rows import tool_session, user
+from tests.support.virtual import Threads, run_virtually
 
 
 class Host(Recorder):
@@ -27,44 +28,40 @@ class Host(Recorder):
         return []
 
 
-async def test_requests_that_hear_of_different_prompts_need_no_more_compactions():
-    """Each hides the stored prompt, or shows it; what one has planned holds for all that."""
-    prompts, host = itertools.cycle([None, "You are kind."]), Host()
+def session() -> Managed:
+    return Managed(20_000, host=Host(), segment_tokens=512, prefetch=False, keep_recent=4)
+
+
+@pytest.mark.parametrize(("prompts", "most"), [(["You are kind."], 1), ([None, "You are kind."], 4)])
+async def test_of_several_requests_at_once_one_writes_the_notes(prompts, most):
+    """Nor do requests that hear of different prompts need more: each hides the stored prompt, or shows it."""
+    made, heard = session(), itertools.cycle(prompts)
 
     async def prompt() -> Any:
-        return next(prompts)
+        return next(heard)
 
-    manager = SummarizingContextManager(host, segment_tokens=512, prefetch=False, keep_recent=4)
-    await manager.set_messages([{"role": "system", "content": "stored"}, *tool_session(40, size=4_000)])
-    await manager.set_system_prompt_factory(prompt)
-    provider = ScriptedProvider(then=answer)
-    await asyncio.gather(*(manager.get_messages_for_request(20_000, provider) for _ in range(2)))
-    assert 0 < host.written <= 4
-    await manager.close()
-
-
-async def test_of_several_requests_at_once_one_writes_the_notes():
-    host, provider = Host(), ScriptedProvider(then=answer)
-    manager = SummarizingContextManager(host, segment_tokens=512, prefetch=False, keep_recent=4)
-    await manager.set_messages(tool_session(40, size=4_000))
-    await asyncio.gather(*(manager.get_messages_for_request(20_000, provider) for _ in range(5)))
-    assert (host.written, host.compactions) == (1, 1)
-    await manager.close()
+    await made.take([{"role": "system", "content": "stored"}, *tool_session(40, size=4_000)])
+    await made.manager.set_system_prompt_factory(prompt)
+    await asyncio.gather(*(made.view() for _ in range(5)))
+    assert 0 < made.host.written <= most
+    assert made.host.compactions == made.host.written
+    await made.manager.close()
 
 
-async def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned(monkeypatch):
-    manager, rows = SummarizingContextManager(segment_tokens=64, prefetch=False, keep_recent=4), tool_session(20)
-    await manager.set_messages(rows)
-    await manager.get_messages_for_request(9_000, ScriptedProvider(then=answer))
-    pinned: list[tuple[int, ...]] = []
+def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned():
+    threads = Threads()
 
-    async def in_thread(size: int, do: Callable[..., Any], *given: Any) -> Any:
-        done = do(*given)
-        if not pinned and do.__name__ == "_fill":
-            pinned.append(await manager.pin(2))
-        return done
+    async def pin_meanwhile() -> None:
+        made, rows = session(), tool_session(21)
+        await (await made.take(rows)).view()
+        threads.hang(1)
+        replacing = asyncio.create_task(made.take([*rows[:-1], user("changed by the host")]))
+        await settle()
+        pinned = await made.manager.pin(2)
+        assert not replacing.done()
+        threads.go_on()
+        await replacing
+        assert pinned == await made.manager.pin([])
+        await made.manager.close()
 
-    monkeypatch.setattr("context_summarize.session.incoming.in_thread", in_thread)
-    await manager.set_messages([*rows[:-1], user("changed by the host")])
-    assert pinned == [await manager.pin([])]
-    await manager.close()
+    run_virtually(pin_meanwhile(), threads)

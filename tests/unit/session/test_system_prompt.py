@@ -39,15 +39,18 @@ async def asked(made: SummarizingContextManager) -> tuple[str, str]:
         lambda n: f"{PROMPT}\n\n{block(n)}",
         lambda n: f"{block(n)}\n\n{PROMPT}",
         lambda n: f"{PROMPT}\n\n{block(n, '<system-reminder>')}\n\nToday is Monday.",
-        lambda n: f"{PROMPT}\n\n{block('Plan', f'<system-reminder at={n}>')}",
         lambda n: f'{PROMPT}\r\n\r\n  {block(n, """<system-reminder source="status" hook="git">""")}  \r\n',
         lambda n: f"{PROMPT}\n\n{block(n)}\n\n{block('skills')}\n\n{block(n + 7)}",
         lambda n: f"{PROMPT}\n\n{block('skills')}" + f"\n\n{block(n)}" * (n % 2),
+        lambda n: f"{PROMPT}\n\n{block('skills')}\n\n{block('Plan', f'<system-reminder at={n}>')}",
     ],
-    ids=["last", "first", "between", "changing attribute", "with attributes", "two of one source", "comes and goes"],
-)
+    ids=[
+        "last", "first", "between", "with attributes", "two of one source", "comes and goes",
+        "a changing attribute behind a block that stays",
+    ],
+)  # fmt: skip
 async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(wrap: Callable[[int], str]):
-    """From their first change on the prompt stays as it is, and nothing of them is lost."""
+    """From their first change on the prompt stays as it is, with blocks that never change; nothing is lost or kept."""
     count = iter(range(5))
 
     async def factory() -> str:
@@ -55,23 +58,11 @@ async def test_reminder_blocks_that_change_end_the_request_wherever_they_stand(w
 
     made = await served(factory)
     found = [await asked(made) for _ in range(5)]
-    assert len({text for text, _ in found[1:]}) == 1
+    [prompt] = {text for text, _ in found[1:]}
+    assert ("skills" in prompt) is ("skills" in wrap(0))
     for number, (text, status) in enumerate(found):
         assert sorted(f"{text} {status}".split()) == sorted(wrap(number).split())
     assert all(status.startswith("<system-reminder") for _, status in found[1::2])
-
-
-async def test_a_block_that_every_prompt_has_held_stays_in_it_and_no_other_is_remembered():
-    """A list of skills stays in the provider's prompt cache; hundreds of changing tags leave nothing behind."""
-    skills, prompts = block("skills"), iter(range(300))
-
-    async def factory() -> str:
-        return f"{PROMPT}\n\n{skills}\n\n{block('Plan', f'<system-reminder at={next(prompts)}>')}"
-
-    made = await served(factory)
-    found = [await asked(made) for _ in range(300)]
-    assert {text for text, _ in found[1:]} == {f"{PROMPT}\n\n{skills}"}
-    assert max(len(status) for _, status in found) < 200
 
 
 class Host(Recorder):

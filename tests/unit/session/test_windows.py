@@ -1,4 +1,4 @@
-"""windows.py: the window of a provider."""
+"""The window of a provider, and the tokens that it leaves for a request."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import contextlib
 import threading
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from context_summarize.config import Config
-from context_summarize.session.windows import Window, Windows
+from context_summarize.session.windows import Window, Windows, request_budget
 from tests.support.virtual import run_virtually
 
 
@@ -22,16 +25,8 @@ def info(defaults: Any) -> Any:
 
 def model(answer: Any, defaults: Any = None, *, is_async: bool = False) -> Any:
     """A provider with `get_model_info()`; an exception is raised."""
-
-    def get_model_info() -> Any:
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-    async def later() -> Any:
-        return get_model_info()
-
-    return SimpleNamespace(get_model_info=later if is_async else get_model_info, get_info=info(defaults).get_info)
+    asked = (AsyncMock if is_async else Mock)(side_effect=[answer])
+    return SimpleNamespace(get_model_info=asked, get_info=info(defaults).get_info)
 
 
 SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
@@ -65,6 +60,29 @@ def test_the_budget_is_what_output_and_margin_leave():
     assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
     assert Window(2_000, 500).budget(1_000) == 750
     assert Window(1, 1).budget(1_000) == 1
+
+
+TOKENS = st.integers(1, 20_000) | st.integers(1, 2_000_000)
+ROOMS = st.fixed_dictionaries(
+    {"context_window": TOKENS, "max_output_tokens": TOKENS, "safety_margin": st.integers(0, 5_000)},
+    optional={"token_budget": TOKENS, "max_tokens": st.integers(5_000, 2_000_000)},
+)
+"""Upper bounds hold any of these margins."""
+
+
+@given(ROOMS, st.sampled_from(["context_window", "token_budget", "max_tokens"]), TOKENS)
+@example({"context_window": 6_500, "max_output_tokens": 6_500, "safety_margin": 5_000}, "context_window", 200)
+async def test_more_room_never_gives_a_smaller_budget(rooms, name, more):
+    """Whatever the window, the output, the given budget and the upper bound are."""
+
+    async def budget(**rooms: int) -> int:
+        config = Config(safety_margin=rooms["safety_margin"], max_tokens=rooms.get("max_tokens"))
+        return await request_budget(config, rooms.get("token_budget"), info(rooms))
+
+    small = await budget(**rooms)
+    assert 1 <= small <= max(rooms["context_window"], rooms.get("token_budget", 0))
+    if name in rooms:
+        assert small <= await budget(**{**rooms, name: rooms[name] + more})
 
 
 class Hanging:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from decimal import Decimal
 from typing import Any
@@ -19,11 +20,13 @@ from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.services import Services, Statistics
 from context_summarize.testing import MemoryStore, ScriptedProvider
 from context_summarize.transcript.escaping import fence_of
+from tests.support.gated import Gated, settle
 from tests.support.recorder import Clock
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
 TRANSCRIPT = "#1 user\nPlease find order HAT136 for mia_li_3668.\n\n#2 assistant\n" + "It was looked up. " * 200
+TOKEN = "ghp_" + "Ab1" * 12
 HINTS = {"store": False, "extended_thinking": False}
 
 
@@ -136,7 +139,7 @@ async def test_the_models_name_is_read_back(told, model):
         (errors.ContextLengthError("too many"), "too_large", 4, False),
         (errors.InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
         (errors.InvalidRequestError("a wrong request"), "invalid_request", 2, False),
-        (ValueError("no JSON"), "error", 1, False),
+        (ValueError(f"no {TOKEN} {'x' * 1_000}"), "error", 1, False),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
@@ -145,16 +148,9 @@ async def test_each_error_has_its_word_and_its_treatment(error, kind, calls, per
     clock, provider = Clock(), ScriptedProvider(then=error)
     found = await failure(summarizer(clock), provider)
     assert (found.kind, found.permanent, found.attempts, provider.calls) == (kind, permanent, calls, calls)
-    assert str(found) == f"{type(error).__name__}: {error}"
+    assert str(found) == f"{type(error).__name__}: {str(error).replace(TOKEN, '[redacted: GitHub token]')}"[:500]
     assert found.refused is False
     assert len(clock.slept) == (2 if calls == 3 else 0)
-
-
-async def test_the_report_of_an_error_is_short_and_holds_no_secret():
-    token = "ghp_" + "Ab1" * 12
-    found = await failure(summarizer(), ScriptedProvider([ValueError(f"no {token} {'x' * 1_000}")]))
-    assert token not in str(found)
-    assert len(str(found)) == 500
 
 
 def slow(retry_after: float) -> Exception:
@@ -173,16 +169,48 @@ async def test_retry_after_is_waited_no_more_and_no_less():
     assert clock.slept == [120]
 
 
-async def test_a_pause_of_the_breaker_is_told_and_ends_the_attempts():
-    """Five calls in a row have failed; the next summary is not asked for."""
-    made, provider = summarizer(), ScriptedProvider(then=errors.ProviderUnavailableError("503"))
+DOWN = errors.ProviderUnavailableError("503")
+
+
+async def test_five_failures_in_a_row_begin_a_pause_that_doubles_up_to_ten_minutes(caplog):
+    """It is told, and ends the attempts. After a success the next outage is new."""
+    clock, provider = Clock(), ScriptedProvider([*[DOWN] * 4, ANSWER, *[DOWN] * 11, ANSWER], then=DOWN)
+    made = summarizer(clock)
+    assert (await failure(made, provider)).attempts == 3
+    assert (await made.make(job(), target(provider))).usage["attempts"] == 2
     assert [(await failure(made, provider)).attempts for _ in range(3)] == [3, 2, 0]
-    found = await failure(made, provider)
-    assert (found.kind, round(found.retry_in_s or 0), provider.calls) == ("breaker_open", 60, 5)
+    assert caplog.text.count("failed several times in a row") == 1
+    for pause in (60, 120, 240, 480, 600, 600):
+        found = await failure(made, provider)
+        assert (found.kind, found.attempts, round(found.retry_in_s or 0)) == ("breaker_open", 0, pause)
+        clock.time += pause
+        assert (await failure(made, provider)).attempts == 1
+    clock.time += 600
+    await made.make(job(), target(provider))
+    assert (await failure(made, provider)).attempts == 3
+
+
+async def test_an_answer_to_the_host_ends_the_pause_of_its_provider():
+    made, provider = summarizer(), ScriptedProvider(then=errors.AuthenticationError("401"))
+    await failure(made, provider)
     made.answered_elsewhere("other")
     assert made.is_paused(target(provider))
     made.answered_elsewhere("main")
     assert not made.is_paused(target(provider))
+
+
+@pytest.mark.parametrize(("outcome", "calls"), [(ANSWER, 3), (DOWN, 1)], ids=["good", "bad"])
+async def test_after_a_pause_one_call_is_a_probe_and_the_others_wait_for_its_outcome(outcome, calls):
+    clock, provider = Clock(), Gated(outcome)
+    made = summarizer(clock)
+    await failure(made, ScriptedProvider(then=errors.AuthenticationError("401")))
+    clock.time += 60
+    asking = [asyncio.create_task(made.make(job(), target(provider))) for _ in range(3)]
+    await settle()
+    assert provider.calls == 1
+    provider.go.set()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert provider.calls == calls
 
 
 @pytest.mark.parametrize(

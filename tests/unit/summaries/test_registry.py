@@ -8,12 +8,9 @@ from typing import Any
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.nodes import Summary
-from context_summarize.core.segments import source
 from context_summarize.events import FAILURE
-from context_summarize.summaries.call import Summarizer
 from context_summarize.testing import ScriptedProvider
-from tests.support.gated import Gated, answer, questions, settle
+from tests.support.gated import Gated, answer, questions
 from tests.support.recorder import Clock, Recorder
 from tests.support.rows import feed, tool_session
 from tests.support.views import nodes
@@ -21,6 +18,7 @@ from tests.support.virtual import run_virtually
 
 BUDGET = 3_000
 FALLBACK = "Fallback summary by code"
+TOKEN = "ghp_" + "Ab1" * 12
 
 
 async def fed(recorder: Recorder | None = None, **settings: Any) -> SummarizingContextManager:
@@ -28,26 +26,6 @@ async def fed(recorder: Recorder | None = None, **settings: Any) -> SummarizingC
     made = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=4, prefetch=False, **settings)
     await feed(made, tool_session(24, size=600))
     return made
-
-
-async def test_only_as_many_as_may_be_asked_at_once_are_read(monkeypatch):
-    """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
-    read, provider = list[Any](), Gated()
-
-    def source_of(*given: Any) -> Any:
-        read.append(given)
-        return source(*given)
-
-    monkeypatch.setattr("context_summarize.summaries.jobs.source", source_of)
-    made = await fed(max_concurrency=1)
-    asking = asyncio.create_task(made.get_messages_for_request(BUDGET, provider))
-    await provider.asked.wait()
-    await settle()
-    assert (provider.calls, len(read)) == (1, 1)
-    provider.go.set()
-    await asking
-    assert 2 < len(read) <= provider.calls
-    await made.close()
 
 
 async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_again():
@@ -72,18 +50,20 @@ async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_ag
     assert sum("order ORD00000" in question for question in questions(provider)) > 6
 
 
-async def test_an_error_of_our_own_leaves_a_fallback(monkeypatch, caplog):
-    """Whatever goes wrong while a summary is made costs that summary only, and is logged without secrets."""
-    token = "ghp_" + "Ab1" * 12
+class Odd(Exception):
+    """Raises when it is looked at."""
 
-    async def broken(*_: Any) -> Summary:
-        raise ValueError(f"no row for {token}")
+    @property
+    def retry_after(self) -> float:
+        raise ValueError(f"no row for {TOKEN}")
 
-    monkeypatch.setattr(Summarizer, "make", broken)
-    view = await (await fed()).get_messages_for_request(BUDGET, ScriptedProvider())
+
+async def test_whatever_goes_wrong_while_a_summary_is_made_costs_that_summary_only(caplog):
+    """The log tells it without secrets."""
+    view = await (await fed()).get_messages_for_request(BUDGET, ScriptedProvider(then=Odd()))
     assert FALLBACK in str(view)
     assert "a summary could not be made" in caplog.text
-    assert token not in caplog.text
+    assert TOKEN not in caplog.text
 
 
 async def test_a_failure_is_told_with_every_key():
