@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from context_summarize.session.mounts import find_provider
+from context_summarize.session.host import find_provider
 
 
 class Azure:
