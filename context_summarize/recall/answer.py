@@ -48,7 +48,7 @@ class RecallQuery:
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         if len(given) != 1:
-            raise RecallError(f"give either messages or words, not {' and '.join(given) or 'none'}")
+            raise RecallError(f"give either messages or words; got {' and '.join(given) or 'neither'}")
         if self.words is not None and len(self.words) > _QUESTION:
             raise RecallError(f"words may have {_QUESTION} characters, got {len(self.words):,}; leave some out")
 

@@ -89,7 +89,7 @@ class ContextTool:
     async def _do(self, action: str, keep: str | None = None, messages: str | None = None) -> str:
         if action == "status":
             totals, coming = await self._call("statistics"), (await self._call("preview")).messages
-            shown = f"{counted(totals.summaries, 'summary', 'summaries')} stand for older messages"
+            shown = f"{counted(totals.summaries, 'summary', 'summaries')} replace older messages"
             code = f", {counted(totals.fallbacks, 'fallback')} among them" if totals.fallbacks else ""
             made = f"{code}; {counted(totals.compactions, 'compaction')} so far."
             lines = [await self._use(), f"{shown}{made}" if totals.summaries else "Nothing is summarised yet."]
@@ -119,7 +119,7 @@ class ContextTool:
     async def _call(self, name: str, *arguments: Any) -> Any:
         work = self._capability(f"context.{name}")
         if work is None:
-            raise SteeringError(f"the context of this session cannot {name}; tell the user so and continue without it")
+            raise SteeringError(f"this session's context has no {name!r}; tell the user so and continue without it")
         return await work(*arguments)
 
 
@@ -155,7 +155,8 @@ def _wish(given: Any) -> dict[str, str]:
     values = _fields(given, ("action", "keep", "messages"), SteeringError)
     action = values.get("action", "")
     if action not in _FIELD_OF:
-        raise SteeringError(f"give an action: one of {', '.join(_FIELD_OF)}, not {action[:40]!r}")
+        given = repr(action[:40]) if action else "none"
+        raise SteeringError(f"give an action: one of {', '.join(_FIELD_OF)}; got {given}")
     if wrong := values.keys() - {"action", _FIELD_OF[action]}:
         raise SteeringError(f"{min(wrong)} does not belong to the action {action}; leave it out")
     return values

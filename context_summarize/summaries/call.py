@@ -167,7 +167,7 @@ class Summarizer:
                 return
             self._reported.add(error.kind)
         log = logger.error if error.permanent else logger.warning
-        text = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
+        text = "no summary for key %s, level %d: %s (%s); a request that needs it gets a fallback"
         log(text, job.key[:12], job.level, error, error.kind)
         event = {"key": job.key, "level": job.level, "kind": error.kind, "error": str(error)}
         self._services.outbox.put(FAILURE, {**event, "attempts": error.attempts, "retry_in_s": error.retry_in_s})

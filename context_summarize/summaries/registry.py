@@ -99,7 +99,7 @@ class SummaryRegistry:
         except SummaryUnavailable as error:
             self._refusals[node.key] += error.refused  # the summariser has reported it
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            text = "a summary could not be made; a fallback takes its place: %s"
+            text = "a summary could not be made, so a request that needs it gets a fallback: %s"
             logger.error(text, traceback_of(error, self._services.config.redact))
 
     async def look_up(self, nodes: Sequence[Node]) -> None:

@@ -9,7 +9,7 @@ import logging
 import random
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -64,7 +64,8 @@ class Script:
 def scripts() -> dict[str, Script]:
     """All sessions by name; nothing in them depends on the machine."""
     desk = recorded()
-    calls = [row for row in desk if row["role"] == "tool" or row.get("tool_calls")]
+    prompt, *agent = recorded(path=ROOT / "tests" / "data" / "marshmallow-fix.jsonl")
+    turn = [prompt, user("Never change a name."), *(row for row in agent * 12 if row["role"] != "user")]
     steered: dict[int, tuple[Any, ...]] = {90: ("pin", [2, 5]), 400: ("preview",), 401: ("compact", "failing tests")}
     steered |= {402: ("undo",), 500: ("unpin",)}
     return {
@@ -72,21 +73,24 @@ def scripts() -> dict[str, Script]:
         "desk-40k": Script(rows=desk, window=40_000, short=250),
         "desk-200k": Script(rows=recorded(2)[:1_800], window=200_000, short=500),
         "coding": Script(
-            rows=_coding(), window=20_000, settings={"prompts": "coding"}, steps=steered, tells_usage=True, short=300
+            rows=[prompt, *_coding(agent)],
+            window=20_000,
+            settings={"prompts": "coding"},
+            steps=steered,
+            tells_usage=True,
+            short=300,
         ),
-        "long-turn": Script(rows=[user("Never change a name."), *calls], window=16_000, pause=4.0, short=90),
-        "resumed": Script(rows=desk[:700], window=12_000, restarts_at=401),
+        "long-turn": Script(rows=turn, window=20_000, pause=4.0, short=90),
+        "resumed": Script(rows=desk[:700], window=12_000, restarts_at=401, pause=4.0),
     }
 
 
-def _coding() -> list[JsonRow]:
+def _coding(agent: list[JsonRow]) -> Iterator[JsonRow]:
     """Many short conversations with corrections, and between them an agent that edits and tests at length."""
     talks = (ROOT / "tests" / "corpora" / "note_conversations.jsonl").read_text("utf-8").splitlines()
-    prompt, *agent = recorded(path=ROOT / "tests" / "data" / "marshmallow-fix.jsonl")
-    rows = [prompt]
     for number, talk in enumerate(talks[:72]):
-        rows += [*(agent if number % 6 == 0 else []), *json.loads(talk)["messages"]]
-    return rows
+        yield from agent if number % 6 == 0 else ()
+        yield from json.loads(talk)["messages"]
 
 
 class Tape:

@@ -36,8 +36,8 @@ async def refused(tool: Any, given: Any) -> str:
     ("given_input", "says"),
     [
         ({"messages": "9"}, "the conversation has no messages 9; it has 0"),
-        ({}, "give either messages or words, not none"),
-        ({"messages": "1", "words": "x"}, "give either messages or words, not messages and words"),
+        ({}, "give either messages or words; got neither"),
+        ({"messages": "1", "words": "x"}, "give either messages or words; got messages and words"),
         ({"word": "x"}, "unknown field 'word'; the fields are messages"),
         ({"words": ["x"]}, "words must be text, got list"),
     ],
@@ -94,8 +94,8 @@ async def test_numbers_are_read_as_people_and_models_write_them(mounted, message
     ("given_input", "says"),
     [
         (None, "the input must be an object, got NoneType"),
-        ({}, "give an action: one of status, compact, undo, pin, unpin, not ''"),
-        ({"action": "drop_all"}, "pin, unpin, not 'drop_all'"),
+        ({}, "give an action: one of status, compact, undo, pin, unpin; got none"),
+        ({"action": "drop_all"}, "pin, unpin; got 'drop_all'"),
         ({"action": "undo", "force": True}, "unknown field 'force'; the fields are action, keep, messages"),
         ({"action": "undo", "keep": "x"}, "keep does not belong to the action undo; leave it out"),
         ({"action": "compact", "messages": "3"}, "messages does not belong to the action compact"),
@@ -123,7 +123,7 @@ async def test_a_user_steers_a_session_through_the_model(mounted):
     assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
     assert len(await context.get_messages_for_request(provider=provider)) < len(before)
     assert re.search(
-        r"\n\d summar(y|ies) stand for .* messages; 1 compaction so far", await said(tool, action="status")
+        r"\n\d summar(y|ies) replace .* messages; 1 compaction so far", await said(tool, action="status")
     )
     assert (await said(tool, action="undo")).startswith("The last compaction is taken back: ")
     assert await context.get_messages_for_request(provider=provider) == before
