@@ -114,12 +114,7 @@ def test_signs_make_rules_of_statements_alone():
 
 def test_words_at_the_end_of_a_turn_are_below_the_number_of_the_message_that_they_answer():
     """Prose that begins like a call is quoted as well."""
-    said = (
-        ("user", "Set it."),
-        ("assistant", "No. Please\ncall me later"),
-        ("user", "Leave it."),
-        ("assistant", "OK."),
-    )
+    said = [("user", "Do it."), ("assistant", "No. Please\ncall me later"), ("user", "Leave it."), ("assistant", "OK.")]
     told = row_of(*said, summary="Leave it.")
     assert told.endswith("\n#1 Do it.\n→ #2 No. Please call me later\n#3 […]\n→ #4 OK.")
 

@@ -122,9 +122,7 @@ async def test_a_user_steers_a_session_through_the_model(mounted):
     assert (await said(tool, action="compact", keep=" the state of ORD00003 ", messages="")).startswith("Compacted: ")
     assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
     assert len(await context.get_messages_for_request(provider=provider)) < len(before)
-    assert re.search(
-        r"\n\d summar(y|ies) replace .* messages; 1 compaction so far", await said(tool, action="status")
-    )
+    assert re.search(r"\n\d summar(y|ies) replace .* messages; 1 compaction so far", await said(tool, action="status"))
     assert (await said(tool, action="undo")).startswith("The last compaction is taken back: ")
     assert await context.get_messages_for_request(provider=provider) == before
     assert (await said(tool, action="pin", messages="1")).endswith("from the next compaction on.")
