@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence, Set
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
@@ -71,36 +71,19 @@ def error_text(error: BaseException) -> str:
         return "(its text cannot be read)"
 
 
-def guarded(call: Callable[[], T]) -> T:
-    """Returns the result of a foreign call that is not awaited.
+async def in_own_thread(call: Callable[[], T]) -> T:
+    """Returns the result of a foreign call in a thread of its own: one that blocks delays no other work and no exit."""
+    future = Future[T]()
+    future.set_running_or_notify_cancel()  # a caller that stops waiting does not end the call
 
-    Raises:
-        Stopped: it raised something that is no `Exception`.
-    """
-    try:
-        return call()
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise Stopped(error) from error
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - the caller that waits raises it
+            future.set_exception(error)
 
-
-class DaemonThreads(Executor):
-    """Runs each foreign call in its own thread: one that blocks for ever delays no other work and no exit."""
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Starts a call."""
-        future = Future[T]()
-        future.set_running_or_notify_cancel()  # a caller that stops waiting does not end the call
-
-        def run() -> None:
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - the caller that waits raises it
-                future.set_exception(error)
-
-        Thread(target=run, name="context-summarize:foreign", daemon=True).start()
-        return future
+    Thread(target=run, name="context-summarize:foreign", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 async def within(

@@ -215,11 +215,6 @@ class Config:
         summaries = 128 * self.share_of_summaries  # a segment is an eighth of the room, a summary a sixteenth of it
         return max(2, round(math.sqrt(summaries)))
 
-    @cached_property
-    def call_seconds(self) -> float:
-        """Seconds that one call for a summary may take."""
-        return max(120.0, 2 * self.wait_seconds)
-
 
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """Pydantic's description of each setting; `description` is its text for the documentation."""

@@ -10,8 +10,8 @@ from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, next_run
-from context_summarize.core.render import results, short, shown, verbatim_groups
+from context_summarize.core.nodes import Node, merge_node, next_run
+from context_summarize.core.render import render, results, short, shown, verbatim_groups
 from context_summarize.core.segments import Segments
 from context_summarize.core.view import View
 from context_summarize.messages.rows import SYSTEM_ROLES
@@ -55,9 +55,7 @@ class Draft:
         log, current = given.log, given.view
         self._opening = 0 if log.opens_with_user() else measure(opening_row(), log.count)
         self._from_frontier = log.from_row(current.frontier_row)
-        self._sizes, self._shortened = self._group_sizes(current), current.shortened
-        """The size of each group of `_from_frontier`, and the shortened rows for which these sizes hold."""
-        self.size_before = self._size(current)
+        self.size_before = render(log, current).tokens
         """Tokens of the current view."""
         self._pinned_rows = {
             row for group in map(log.rendered_group, given.pins) for row in range(group.start, group.end)
@@ -73,6 +71,9 @@ class Draft:
             notes=None,
             compactions=current.compactions + 1,
         )
+        self._shortened: Mapping[int, int] | None = None
+        self._sizes = list[int]()
+        """The size of each group of `_from_frontier` with the rows `_shortened`."""
         self._shorten_first_user()
         self.level = 1
         """The last step taken; see `Plan.level`."""
@@ -81,7 +82,7 @@ class Draft:
 
     def size(self) -> int:
         """Returns the tokens of the view, without the system prompt."""
-        size = self._size(self.view)
+        size = self._size()
         return size + self._notes_room(size)
 
     def fits(self) -> bool:
@@ -90,35 +91,25 @@ class Draft:
 
     def notes_room(self) -> int:
         """Returns the tokens that the row of notes may take: at most half of the freed ones."""
-        return self._notes_room(self._size(self.view))
+        return self._notes_room(self._size())
 
     def _notes_room(self, size: int) -> int:
         if not (self.has_notes and self.view.frontier):
             return 0
         return max(0, min(self._given.limits.notes_room, (self.size_before - size) // 2))
 
-    def _size(self, view: View) -> int:
-        """Returns the tokens of a view. A plan's view has no row of notes yet."""
+    def _size(self) -> int:
+        """Returns the tokens of the view without its row of notes."""
+        log, view = self._given.log, self.view
         if view.shortened is not self._shortened:
-            self._sizes, self._shortened = self._group_sizes(view), view.shortened
-        log = self._given.log
+            self._sizes, self._shortened = [*map(self._group_size, self._from_frontier)], view.shortened
         summarised = log.group_position(view.frontier_row) - log.group_position(self._given.view.frontier_row)
-        beside = sum(self._group_size(group, view) for group in verbatim_groups(log, view))
-        own = (self._opening if view.compactions else 0) + (view.notes.tokens if view.notes else 0)
-        return sum(self._sizes[summarised:]) + beside + self._summaries_size(view) + own
+        beside = sum(map(self._group_size, verbatim_groups(log, view)))
+        summaries = measure(no_summary(log, view.frontier), log.count) if view.is_bare else self._size_of(view.nodes)
+        return self._opening + summaries + beside + sum(self._sizes[summarised:])
 
-    def _group_sizes(self, view: View) -> list[int]:
-        return [self._group_size(group, view) for group in self._from_frontier]
-
-    def _group_size(self, group: Group, view: View) -> int:
-        return sum(entry.tokens for entry in shown(self._given.log, group, view))
-
-    def _summaries_size(self, view: View) -> int:
-        if view.is_bare:
-            return measure(no_summary(self._given.log, view.frontier), self._given.log.count)
-        if view.shown:  # the current view: `size_of` may not know its fallbacks any more
-            return sum(item.tokens for item in view.shown)
-        return self._size_of(view.nodes)
+    def _group_size(self, group: Group) -> int:
+        return sum(entry.tokens for entry in shown(self._given.log, group, self.view))
 
     def _size_of(self, nodes: Sequence[Node]) -> int:
         """Returns the tokens of the rows of these nodes."""
@@ -158,9 +149,10 @@ class Draft:
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
         if segments is None or self._size_of(nodes) <= room:
             return nodes
+        cutting = segments.cutting
         while self._size_of(nodes) > _FREE * room:
             run = next_run(nodes, limits.fan_in)
-            if not run or not self._may_show(made := segments.merge(run)):
+            if not run or not self._may_show(made := merge_node(run, cutting.merge_hash, cutting.summary_tokens)):
                 break
             before = [node for node in nodes if node.end_group <= made.first_group]
             nodes = (*before, made, *(node for node in nodes if node.first_group >= made.end_group))
@@ -170,9 +162,8 @@ class Draft:
         return not self._known_only or self._given.size_of(node) is not None
 
     def _move_frontier(self, nodes: tuple[Node, ...], frontier: int) -> None:
-        log, row = self._given.log, self.view.frontier_row
-        if frontier > self.view.frontier:
-            row = max(row, log.row_after(frontier, len(log) - self._given.limits.keep_recent))
+        log = self._given.log
+        row = max(self.view.frontier_row, log.row_after(frontier, len(log) - self._given.limits.keep_recent))
         self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
         self._shorten_first_user()
 

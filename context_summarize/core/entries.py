@@ -33,8 +33,7 @@ def group_entries(rows: Sequence[Row], group: Group, tokens: Callable[[int], int
     Args:
         rows: the whole history.
     """
-    answered = answered_calls(group) if group.answers else {}
-    answers = {index: [call.id for call in calls] for index, calls in answered.items()}
+    answers = {index: [call.id for call in calls] for index, calls in answered_calls(group).items()}
     first, between = list[Entry](), list[Entry]()
     for index in range(group.start, group.end):
         row = view_row(rows[index], answers.get(index))
@@ -51,13 +50,11 @@ def short_length(longest: int) -> int:
 
 
 def shortened_row(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> tuple[JsonRow, int]:
-    """Returns a copy of a view row of `size` tokens, cut to about `keep`, and its tokens.
+    """Returns a copy of a view row of `size` tokens, cut to about `keep`, which are fewer; and its tokens.
 
     The copy is head and tail with a note of what is left out, which ends with `hint`. A row that cannot be cut so far
     (many short texts, arguments of many fields) becomes a note alone.
     """
-    if size <= keep:
-        return row, size
     share = keep / size
     for _ in range(4):
         out = shortened_to(row, share, hint)

@@ -56,7 +56,7 @@ class Grouper:
                         del self._calls[call_id]
             return [] if self._calls else [self._close(index + 1)]
         if row.rendered and row.role in ("user", "assistant"):
-            return [*self.abandon(), *self._start(index, row)]
+            return [*self._abandon(), *self._start(index, row)]
         self._open.append((index, row))
         return []
 
@@ -66,10 +66,8 @@ class Grouper:
             return []
         return [Group(self._open[0][0], self._open[-1][0] + 1, True, False, tuple(self._answers), open=True)]
 
-    def abandon(self) -> list[Group]:
+    def _abandon(self) -> list[Group]:
         """Closes the open run: its calls without a result are abandoned."""
-        if not self._open:
-            return []
         rows = self._open
         last = self._answers[-1][0] if self._answers else rows[0][0]
         closed = self._close(last + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
@@ -17,8 +17,6 @@ from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_
 from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rendered import RenderedRow
-
-_HASH_BYTES = 32
 
 
 class Log:
@@ -53,8 +51,6 @@ class Log:
         """The run of open calls at the end, as one group, or nothing."""
         self.rendered: array[int] = array("q")
         """Position in `groups` of each rendered group."""
-        self.rendered_rows: array[int] = array("q")
-        """Rendered rows before each rendered group."""
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.always_verbatim: array[int] = array("q")
@@ -70,14 +66,10 @@ class Log:
         self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
         """The last open group, and its entries. Each new row makes another open group."""
         self._system_texts: set[str] = set()
-        self.closed_rendered_rows = 0
-        """How many rendered rows the closed groups have."""
         self._grouper = Grouper()
-        self._hashes = bytearray()
-        """The hashes of the rendered groups, one after the other. A record's name is made only from these, because
-        hosts may save no other rows."""
-        self._hashed = 0
-        """How many of these hashes are computed; the others are zeros."""
+        self._hashes: dict[int, bytes] = {}
+        """The hashes of rendered groups. A record's name is made only from these, because hosts may save no other
+        rows."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -112,9 +104,6 @@ class Log:
         if new:
             self.always_verbatim.append(position)
         if group.rendered:
-            self.rendered_rows.append(self.closed_rendered_rows)
-            self.closed_rendered_rows += sum(self.rows[i].rendered for i in range(group.start, group.end))
-            self._hashes += bytes(_HASH_BYTES)
             self.rendered.append(position)
             if group.user:
                 self.users.append(len(self.rendered) - 1)
@@ -165,14 +154,20 @@ class Log:
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""
-        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self.closed_rendered_rows
-        return self.rendered_rows[first_group] + 1, last
+        return self._numbers[self.rendered_group(first_group).start], self._numbers[
+            self.rendered_group(end_group - 1).end - 1
+        ]
+
+    @property
+    def closed_rendered_rows(self) -> int:
+        """How many rendered rows the closed groups have."""
+        return self._numbers[self.groups[-1].end - 1] if self.groups else 0
 
     def group_of_message(self, number: int) -> int | None:
         """Returns the rendered group that contains this message; None outside of closed groups."""
         if not 1 <= number <= self.closed_rendered_rows:
             return None
-        return bisect_right(self.rendered_rows, number - 1) - 1
+        return bisect_right(self.rendered, number, key=lambda at: self._numbers[self.groups[at].start]) - 1
 
     def number_of(self, row: int) -> int | None:
         """Returns the number of a rendered row; None for one that is not rendered."""
@@ -214,7 +209,7 @@ class Log:
     def _made_entries(self, group: Group) -> tuple[Entry, ...]:
         return group_entries(self.rows, group, self.count_row, self.count)
 
-    def take_in(self, index: int, closed: Sequence[Group]) -> None:
+    def take_in(self, index: int, closed: Iterable[Group]) -> None:
         """Counts the tokens of a row, and makes the entries of the groups that it has closed."""
         self.count_row(index)
         for group in closed:
@@ -240,17 +235,16 @@ class Log:
         rows, redact, first = self.rows, self.redact if redacted else None, self.first_user
         return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
 
-    def hash_groups(self, end: int) -> None:
-        """Computes the hashes of the rendered groups before `end`."""
-        for ordinal in range(self._hashed, end):
-            digest = group_hash(self.render(self.rendered_group(ordinal)))
-            self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
-        self._hashed = max(self._hashed, end)
+    def hash_groups(self, end: int) -> list[bytes]:
+        """Returns the hashes of the rendered groups before `end`."""
+        return [self.hash_of(ordinal) for ordinal in range(end)]
 
-    def hash_of(self, ordinal: int) -> str:
+    def hash_of(self, ordinal: int) -> bytes:
         """Returns the hash of one rendered group."""
-        self.hash_groups(ordinal + 1)
-        return self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES].hex()
+        found = self._hashes.get(ordinal)
+        if found is None:
+            found = self._hashes[ordinal] = group_hash(self.render(self.rendered_group(ordinal)))
+        return found
 
     def hash_of_row(self, row: int) -> str:
         """Returns the hash of one rendered row, whose group may still be open."""
@@ -258,19 +252,17 @@ class Log:
 
     def find_group(self, number: int, hash_: str) -> int | None:
         """Returns the rendered group of this hash, the nearest to this number; None without one."""
-        same = (at for at in range(len(self.rendered)) if self.hash_of(at) == hash_)
+        same = (at for at in range(len(self.rendered)) if self.hash_of(at).hex() == hash_)
         return min(same, key=lambda at: abs(at - number), default=None)
 
     def running_hash(self, seed: str, until: int) -> str:
         """Returns the running hash after the rendered groups [0, until), uncut and unredacted."""
-        self.hash_groups(until)
-        return hashlib.sha256(seed.encode() + self._hashes[: until * _HASH_BYTES]).hexdigest()
+        return hashlib.sha256(seed.encode() + b"".join(self.hash_groups(until))).hexdigest()
 
     def running_hashes(self, seed: str, until: int) -> list[str]:
         """Returns the running hash after each of the rendered groups [0, until)."""
-        self.hash_groups(until)
         running, found = hashlib.sha256(seed.encode()), []
-        for start in range(0, until * _HASH_BYTES, _HASH_BYTES):
-            running.update(self._hashes[start : start + _HASH_BYTES])
+        for digest in self.hash_groups(until):
+            running.update(digest)
             found.append(running.copy().hexdigest())
         return found

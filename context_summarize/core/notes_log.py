@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from context_summarize.core.entries import Entry
+from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.render import render
-from context_summarize.core.view import NotedPlace, View
+from context_summarize.core.view import View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
@@ -22,8 +21,9 @@ from context_summarize.notes.prose import sentences_of
 from context_summarize.notes.readings import Readings
 from context_summarize.notes.row import write
 from context_summarize.notes.rules import is_foreign, quoted_lines, verified
-from context_summarize.notes.words import Given
+from context_summarize.notes.words import Given, Place
 from context_summarize.redaction import traceback_of
+from context_summarize.transcript.escaping import Frame
 from context_summarize.transcript.rendered import RenderedRow, counted
 
 logger = logging.getLogger(__name__)
@@ -50,27 +50,13 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """The notes of a view, and all else that `View` keeps from their writing."""
-
-    text: str
-    """The lines; "" if there is nothing to quote."""
-    places: tuple[NotedPlace, ...]
-    """As in `View`."""
-    lost_values: tuple[str, ...]
-    """As in `View`."""
-    shown: tuple[str, ...]
-    """For each summary of the view the part that is shown; see `ShownNode.text`."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Rule:
     """A line of a summary under its heading for rules."""
 
     at: int
     """Number of the line, from 0."""
     text: str
-    sentences: Sequence[tuple[NotedPlace, str]]
+    sentences: Sequence[tuple[Place, str]]
     """The sentences of the user that it quotes."""
     is_foreign: bool
     """True if the user's messages that the summary represents say nothing like it."""
@@ -82,66 +68,75 @@ class NotesLog:
     Args:
         readings: empty readings.
         heading: the prompt set asks a summary to quote rules under it; "" = the set asks for no rules.
+        frame: the frame of a shown summary.
     """
 
-    def __init__(self, log: Log, readings: Readings, heading: str) -> None:
-        self._log, self._readings, self._heading = log, readings, heading
+    def __init__(self, log: Log, readings: Readings, heading: str, frame: Frame) -> None:
+        self._log, self._readings, self._heading, self._frame = log, readings, heading, frame
         self._lock = threading.Lock()
         """Held while rows are read: the thread of a cancelled request may still run beside that of the next one."""
         self._next_group = 0
         self._has_failed = False
 
     def write(
-        self, view: View, earlier: Sequence[tuple[Node, Summary]], room: int, operations: Sequence[str]
-    ) -> Written:
-        """Writes the notes of a view, in at most `room` tokens.
+        self,
+        view: View,
+        before: View,
+        earlier: Sequence[tuple[Node, Summary]],
+        room: int,
+        operations: Sequence[str],
+    ) -> tuple[View, Kept]:
+        """Returns the view with notes of at most `room` tokens, and the counts of exact values that it keeps.
 
         Args:
-            view: has its summaries, and the places and lost values of the view before it.
+            view: has its whole summaries, and the places and lost values of the view before it.
+            before: the view before it.
             earlier: summaries that this view merges or drops.
             operations: lines for the host's running jobs.
         """
-        readings = self._read(view.frontier)
+        log, readings = self._log, self._read(view.frontier)
         shown = [(item.node, item.summary) for item in view.shown]
         rules = [self._rules(node, one, readings) for node, one in (*shown, *earlier)]
         places = {*view.places, *(place for lines in rules for line in lines for place, _ in line.sentences)}
         texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
         given = self._rest_of_view(view, texts)
-        before = values_in("\n".join(one.text for _, one in earlier))
-        earlier_values = dict.fromkeys([*view.lost_values, *map(spelled, before)])
+        gone = values_in("\n".join(one.text for _, one in earlier))
+        earlier_values = dict.fromkeys([*view.lost_values, *map(spelled, gone)])
         lost = [value for value in earlier_values if value not in given.values]
-        clean = [*map(self._log.redact, operations)] if self._log.redact else operations
+        clean = [*map(log.redact, operations)] if log.redact else operations
         given = replace(given, rules=places, lost_values=lost, operations=clean)
-        text = write(readings, given, room - _FRAME_TOKENS, self._log.count)
-        return Written(
-            text=text,
+        text = write(readings, given, room - _FRAME_TOKENS, log.count)
+        parts = [_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)]
+        made = replace(
+            view,
+            shown=tuple(show_node(log, *one, self._frame, part) for one, part in zip(shown, parts, strict=True)),
+            notes=show_notes(log, text, view.frontier) if text else None,
             places=tuple(sorted(places)),
             lost_values=tuple(lost[-_MOST_LOST:]),
-            shown=tuple(_shown(one.text, lines, text) for (_, one), lines in zip(shown, rules, strict=False)),
         )
+        return made, self._kept(readings, before, given.values | spelled_values("\n".join([*parts, text])))
 
     def _rest_of_view(self, view: View, summaries: Sequence[str]) -> Given:
         rows = {entry.origin: entry.row for entry in render(self._log, view).entries if entry.origin is not None}
         numbers = [self._log.number_of(origin) for origin in rows if origin not in view.shortened]
         lines = [line.removeprefix(USER).removeprefix(AGENT) for text in summaries for line in text.split("\n")]
-        text = "\n".join([*summaries, _text_of(rows.values())])
         return Given(
             whole={number for number in numbers if number is not None},
             sentences={sentence for line in lines for sentence in sentences_of(line)},
-            values=spelled_values(text),
+            values=spelled_values("\n".join([*summaries, *_texts_of(rows.values())])),
         )
 
-    def kept(self, before: View, after: View) -> Kept:
-        """Counts which of the values that a request with the view `before` showed one with the view `after` shows.
+    def _kept(self, readings: Readings, before: View, shown: Set[str]) -> Kept:
+        """Counts which of the values that a request with the view `before` showed are still in `shown`.
 
         They are the values of the rows summarised since, and those in the summaries and notes of the view before.
         """
-        readings = self._read(after.frontier)
         first = self._log.message_range(0, before.frontier)[1] + 1 if before.frontier else 1
-        earlier = _values_of(before, render(self._log, before).head)
+        said = [*_texts_of(entry.row for entry in render(self._log, before).head if entry.origin is not None)]
+        said += [item.text for item in before.shown] + ([before.notes.text] if before.notes else [])
+        earlier = spelled_values("\n".join(said))
         wanted = {value: None for value in readings.values(1) if value in earlier}
         wanted |= dict.fromkeys(readings.values(first))
-        shown = _values_of(after, render(self._log, after).entries)
         lost = [value for value in wanted if value not in shown]
         return Kept(len(wanted) - len(lost), len(lost), tuple(lost[:-4:-1]))
 
@@ -186,8 +181,7 @@ class NotesLog:
         if not lines:
             return []
         first, last = self._log.message_range(node.first_group, node.end_group)
-        start = bisect_left(readings.said, first, key=lambda one: one.number)
-        said = readings.said[start : bisect_right(readings.said, last, key=lambda one: one.number)]
+        said = [one for one in readings.said if first <= one.number <= last]
         letters = [sentence.letters for sentence in said]
         is_whole = first > readings.gone_until
         found: list[_Rule] = []
@@ -198,18 +192,9 @@ class NotesLog:
         return found
 
 
-def _values_of(view: View, entries: Iterable[Entry]) -> set[str]:
-    """Returns the values in a view's history rows, summaries and notes, but not the numbers in their frames."""
-    said = [_text_of(entry.row for entry in entries if entry.origin is not None)]
-    said += [item.text for item in view.shown]
-    if view.notes is not None:
-        said.append(view.notes.text)
-    return spelled_values("\n".join(said))
-
-
-def _text_of(rows: Iterable[JsonRow]) -> str:
-    """Returns the text of these rows."""
-    return "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
+def _texts_of(rows: Iterable[JsonRow]) -> Iterator[str]:
+    """Yields the texts of these rows."""
+    return (item for row in rows for item in countable_items(row) if isinstance(item, str))
 
 
 def _without(rules: Sequence[_Rule], text: str) -> str:

@@ -19,17 +19,6 @@ Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionRequest:
-    """The kind of compaction that is planned."""
-
-    reason: Reason = "threshold"
-    focus: str | None = None
-    """The subject that the newest summarised part should keep above all; with reason `manual` only."""
-    known_only: bool = False
-    """True to summarise only as far as texts are known."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A compaction before it is made: the next view and its sizes."""
@@ -60,19 +49,24 @@ class Plan:
         return self.tokens_before - self.tokens_after
 
 
-def plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """Returns the plan of a compaction now: it shortens, summarises and merges, then takes further steps to fit."""
-    draft, limits = Draft(given, known_only=request.known_only), given.limits
-    goal = 0 if request.reason == "manual" else limits.target_room
+def plan(given: PlanInput, reason: Reason, focus: str | None = None, *, known_only: bool = False) -> Plan:
+    """Returns the plan of a compaction now: it shortens, summarises and merges, then takes further steps to fit.
+
+    Args:
+        focus: the subject that the newest summarised part should keep above all; with reason `manual` only.
+        known_only: True to summarise only as far as texts are known.
+    """
+    draft, limits = Draft(given, known_only=known_only), given.limits
+    goal = 0 if reason == "manual" else limits.target_room
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(limits.keep_recent, goal)
-    if request.reason == "manual":
-        draft.summarise_remainder(limits.keep_recent, request.focus)
+    if reason == "manual":
+        draft.summarise_remainder(limits.keep_recent, focus)
     if draft.size() > limits.most_left:
         draft.shorten_results(given.log.rows_of_newest_group, limits.shorten_newest_above, limits.most_left)
-    if not request.known_only:
+    if not known_only:
         _make_fit(draft, limits)
-    return _finished(given, draft, request.reason, goal)
+    return _finished(given, draft, reason, goal)
 
 
 def next_plan(given: PlanInput) -> Plan:

@@ -77,19 +77,16 @@ def _head(log: Log, view: View) -> Iterator[Entry]:
     beside = verbatim_groups(log, view)
     if view.compactions and not log.opens_with_user():
         yield _own(log, opening_row())
-    if view.is_bare:
-        for group in beside:
-            yield from shown(log, group, view)
-        yield _own(log, no_summary(log, view.frontier))
-        return
-    for item in view.shown:
+    for item in () if view.is_bare else view.shown:
         end = log.rendered_group(item.node.end_group - 1).end
         while beside and beside[0].start < end:
             yield from shown(log, beside.pop(0), view)
         yield Entry(None, item.row, item.tokens)
     for group in beside:
         yield from shown(log, group, view)
-    if view.notes is not None:
+    if view.is_bare:
+        yield _own(log, no_summary(log, view.frontier))
+    elif view.notes is not None:
         yield Entry(None, view.notes.row, view.notes.tokens)
 
 
@@ -136,13 +133,14 @@ def _is_hidden(log: Log, index: int, view: View) -> bool:
 def short(log: Log, entry: Entry, view: View) -> Entry:
     """Returns an entry as the view shows it, shortened or whole."""
     keep = None if entry.origin is None else view.shortened.get(entry.origin)
-    if entry.origin is None or keep is None or entry.tokens <= keep:
-        return entry
-    return _cut(log, entry, entry.origin, keep)
+    return entry if keep is None or entry.tokens <= keep else _cut(log, entry, keep)
 
 
-def _cut(log: Log, entry: Entry, row: int, keep: int) -> Entry:
+def _cut(log: Log, entry: Entry, keep: int) -> Entry:
     """Returns the entry of a history row, cut to about `keep` tokens. The log keeps it, so it is cut only once."""
+    row = entry.origin
+    if row is None:
+        return entry
     found = log.shortened.get((row, keep))
     if found is None:
         hint = row_hint(log.number_of(row)) if log.recall else ""
@@ -165,9 +163,9 @@ def to_shorten(log: Log, view: View, limits: Limits) -> list[Entry]:
 
 def shorten_ahead(log: Log, entries: Iterable[Entry], limits: Limits) -> None:
     """Shortens these results before a plan needs them; a thread may do it."""
+    keep = short_length(limits.shorten_above or 0)  # where it is None, there are no entries
     for entry in entries:
-        if entry.origin is not None and limits.shorten_above is not None:
-            _cut(log, entry, entry.origin, short_length(limits.shorten_above))
+        _cut(log, entry, keep)
 
 
 def results(log: Log, first: int, end: int) -> Iterator[Entry]:

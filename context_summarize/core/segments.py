@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, merge_node, segment_key
+from context_summarize.core.nodes import Node, segment_key
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
@@ -77,10 +77,8 @@ class Segments:
         self.log, self.cutting, self.first_group = log, cutting, first_group
         self.leaves: list[Node] = []
         """The node of each segment."""
-        self._uncut: list[tuple[int, bool]] = []
-        """Length of each rendered group that is in no segment yet, and True for a user message."""
         self._rendered: dict[int, list[RenderedRow]] = {}
-        """The rows of the groups in `_uncut`, cut and redacted, and those of later groups that a thread rendered."""
+        """The rows of groups that are in no segment yet, cut and redacted."""
 
     def with_boundary_at(self, group: int) -> Segments:
         """Returns segments of which one begins at this rendered group: these segments if one does, else new ones."""
@@ -93,25 +91,20 @@ class Segments:
         found = self.leaves[bisect_left(self.leaves, group, key=lambda leaf: leaf.first_group) :]
         return found if found and found[0].first_group == group else []
 
-    @property
-    def _next_start(self) -> int:
-        """The first rendered group that is in no segment."""
-        return self.leaves[-1].end_group if self.leaves else self.first_group
-
-    @property
-    def _next_group(self) -> int:
-        """The first rendered group that has not been taken in."""
-        return self._next_start + len(self._uncut)
+    def _uncut(self) -> range:
+        """Returns the closed rendered groups that are in no segment yet."""
+        return range(self.leaves[-1].end_group if self.leaves else self.first_group, len(self.log.rendered))
 
     def backlog(self) -> int:
         """Returns about how many characters `render_ahead` must read."""
-        return self.log.characters_from(self.log.row_of(self._next_group))
+        unread = (ordinal for ordinal in self._uncut() if ordinal not in self._rendered)
+        return self.log.characters_from(self.log.row_of(next(unread, len(self.log.rendered))))
 
     def render_ahead(self) -> None:
         """Renders the groups that have closed since the last time; a thread may do it."""
-        for ordinal in range(self._next_group, len(self.log.rendered)):
+        for ordinal in self._uncut():
             self._rendering(ordinal)
-            self.log.hash_groups(ordinal + 1)  # the record of a compaction needs the hashes
+            self.log.hash_of(ordinal)  # the record of a compaction needs the hashes
 
     def _rendering(self, ordinal: int) -> list[RenderedRow]:
         found = self._rendered.get(ordinal)
@@ -122,16 +115,18 @@ class Segments:
     def take_in(self) -> None:
         """Cuts the groups that have closed since the last time into segments."""
         segment_tokens, summary_tokens = self.cutting.sizes
-        for ordinal in range(self._next_group, len(self.log.rendered)):
-            self._uncut.append((cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user))
-        while (count := next_cut(self._uncut, segment_tokens)) is not None:
-            first, end = self._next_start, self._next_start + count
+        groups = self._uncut()
+        first = groups.start
+        uncut = [(cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user) for ordinal in groups]
+        while (count := next_cut(uncut, segment_tokens)) is not None:
+            end = first + count
             rows = _numbered([self._rendering(ordinal) for ordinal in range(first, end)])
             key = segment_key(rows, self.cutting.segment_hash, summary_tokens)
             self.leaves.append(Node(key, 0, first, end, summary_tokens, segment_tokens))
-            del self._uncut[:count]
+            del uncut[:count]
+            first = end
         for ordinal in [*self._rendered]:  # a copy, because a thread may be adding to it
-            if ordinal < self._next_start:
+            if ordinal < first:
                 del self._rendered[ordinal]
 
     def remainder(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
@@ -147,10 +142,6 @@ class Segments:
             return None
         key = segment_key(rendered, self.cutting.segment_hash, tokens, focus)
         return Node(key, 0, first_group, end_group, tokens, segment_tokens, (), focus)
-
-    def merge(self, children: Sequence[Node]) -> Node:
-        """Returns the node that represents these neighbours."""
-        return merge_node(children, self.cutting.merge_hash, self.cutting.summary_tokens)
 
 
 def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:

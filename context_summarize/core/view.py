@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.messages.rows import JsonRow
-
-NotedPlace = tuple[int, int]
-"""The place of a sentence of the user: the number of its message, and the sentence's number in it."""
+from context_summarize.notes.words import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class View:
     """Length of the history at the newest compaction; older rows lose their continuation id."""
     notes: ShownNotes | None = None
     """The row right before the verbatim part; None if it would quote nothing."""
-    places: tuple[NotedPlace, ...] = ()
+    places: tuple[Place, ...] = ()
     """The places of the sentences that summaries have quoted as rules so far."""
     lost_values: tuple[str, ...] = ()
     """Names and figures that earlier summaries contained and this view does not, the newest last."""

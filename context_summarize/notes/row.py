@@ -45,8 +45,8 @@ def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     words = Words(readings.said, given, count)
     # A lost value gets a line of its own only if no sentence of the user contains it.
     known = {spelled(value): line for value, line in (readings.unnamed | readings.named_again).items()}
-    wanted = [value for value in reversed(given.lost_values) if value in known and value.lower() not in words.last]
-    lost = {value: known[value] for value in wanted}
+    without_sentence = (value for value in reversed(given.lost_values) if value.lower() not in words.last)
+    lost = {value: known[value] for value in without_sentence if value in known}
     lines = _fitting(_lines(lost, shown), int(room * _LOST), count)
     room -= count("\n".join([_USED, *lines])) + 1
     said = _words(words, readings, given, room, count)
@@ -100,9 +100,6 @@ def _words(words: Words, readings: Readings, given: Given, room: int, count: Cou
 
 def _ends(words: Words, readings: Readings, given: Given, room: int, count: Count) -> dict[int, Line]:
     """Returns the ends of turns that fit, by the user's message; also chooses the first sentence of that message."""
-    first: dict[int, int] = {}
-    for at, one in enumerate(readings.said):
-        first.setdefault(one.number, at)
     ends: dict[int, Line] = {}
     for asked, end in reversed(readings.ends.items()):
         if not end.text or end.number in given.whole or end.text in given.sentences:
@@ -111,8 +108,7 @@ def _ends(words: Words, readings: Readings, given: Given, room: int, count: Coun
         if room < 0:
             break
         ends[asked] = end
-        if asked in first:
-            room = words.take([first[asked]], room)
+        room = words.take(words.messages.get(asked, [])[:1], room)
     return ends
 
 

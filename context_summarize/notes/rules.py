@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from context_summarize.notes.prose import NO_BLANKS, flat
+from context_summarize.transcript.escaping import decomposed
 
 _LEAST = 4
 """A line of at least this many words may be a part of a sentence; a shorter one must be the whole sentence."""
-_DECOMPOSED = 256
-"""Characters that are decomposed at once: the time to sort a run of marks grows with the square of its length."""
 _INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")
 """A quotation within a sentence: a sign in it does not count."""
 _BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
@@ -88,7 +86,4 @@ def _words(text: str) -> float:
 
 def folded(text: str) -> str:
     """Returns the letters and digits of a text, without case and accents."""
-    line = flat(text)
-    pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))
-    plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
-    return "".join(filter(str.isalnum, plain.casefold()))
+    return "".join(filter(str.isalnum, decomposed(flat(text)).casefold()))

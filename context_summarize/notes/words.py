@@ -61,11 +61,12 @@ class Words:
         self.last = {term: at for at, one in enumerate(said) for term in one.terms}
         """The newest sentence with each term."""
         messages = groupby(range(len(said)), key=lambda at: said[at].number)
-        self._messages = {number: [*found] for number, found in messages}
-        self._following = dict(pairwise(self._messages))
+        self.messages = {number: [*found] for number, found in messages}
+        """The sentences of each message, by its number."""
+        self._following = dict(pairwise(self.messages))
         self._times: Counter[str] = Counter()
         """How many messages contain a term."""
-        for message in self._messages.values():
+        for message in self.messages.values():
             self._times.update({term for at in message for term in said[at].terms})
 
     def take(self, sentences: Iterable[int], room: int) -> int:
@@ -115,7 +116,7 @@ class Words:
         A reply brings no reply of its own, and chains of corrections have an end. Otherwise a series of short messages,
         or of figures that two messages share each, would bring all later ones.
         """
-        unit = [one for one in (at, at + 1) if one in self._messages[self._said[at].number]]
+        unit = [one for one in (at, at + 1) if one in self.messages[self._said[at].number]]
         replies: set[int] = set()
         for one in unit:  # the loop also visits the sentences that it appends
             corrections = self._renewal(one) if len(unit) < _MOST_BOUND else []
@@ -129,7 +130,7 @@ class Words:
     def _reply(self, at: int) -> list[int]:
         """Returns the user's next message if it is short."""
         following = self._following.get(self._said[at].number)
-        reply = [] if following is None else self._messages[following]
+        reply = [] if following is None else self.messages[following]
         return reply if sum(len(self._said[one].text) for one in reply) <= SHORT_MESSAGE else []
 
     def _renewal(self, at: int) -> list[int]:

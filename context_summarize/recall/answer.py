@@ -118,7 +118,7 @@ class Rows:
         """Returns the rows of a closed rendered group, or of the open one."""
         rows, group, first = self.log.rows, self._open, self._closed_rows + 1
         if ordinal is not None:
-            group, first = self.log.rendered_group(ordinal), self.log.rendered_rows[ordinal] + 1
+            group, first = self.log.rendered_group(ordinal), self.log.message_range(ordinal, ordinal + 1)[0]
         assert group is not None, "a number within `total` is in a closed group or in the open one"
         calls = answered_calls(group)
         indexes = (at for at in range(group.start, group.end) if rows[at].rendered)

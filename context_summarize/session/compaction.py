@@ -7,7 +7,6 @@ from collections import deque
 from dataclasses import replace
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.nodes import with_children
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
@@ -47,7 +46,7 @@ class Compactions:
         chat, services = seen.chat, self._current.services
         self._current.announcer.announce(plan.reason, seen.limits.budget, seen.used, len(chat.log))
         await services.outbox.flush()
-        target = await self._current.host.mounts.summariser()
+        target = await self._current.host.summariser()
         began, left = services.clock(), max(0.0, services.config.wait_seconds - attempts.waited)
         seconds = 0.0 if falls_back else None if plan.reason == "manual" else left
         try:
@@ -92,34 +91,21 @@ class Compactions:
 
     async def view(self, chat: Conversation, plan: Plan) -> tuple[View, Kept]:
         """Returns the plan's view with the known summaries, and the counts of exact values that it keeps."""
-        view, before = plan.view, chat.view
-        rows = filter(None, (self._summaries.row_of(node, chat.log) for node in view.nodes))
-        without_notes = replace(view, shown=tuple(rows), places=before.places, lost_values=before.lost_values)
+        before, log = chat.view, chat.log
+        rows = filter(None, (self._summaries.row_of(node, log) for node in plan.view.nodes))
+        view = replace(plan.view, shown=tuple(rows))
         if not view.frontier:
-            return without_notes, Kept()
+            return view, Kept()
         # Summaries that the view does not show: those below its merges, even if no view has shown them; dropped ones.
         below = [node for node in with_children(view.nodes) if node not in view.nodes]
         known = [(node, text) for node in below if (text := self._summaries.text_of(node)) is not None]
         known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
         earlier = {node.place: (node, text) for node, text in known if not text.fallback}
-        operations = self._current.host.mounts.operations()
-
-        def with_notes() -> tuple[View, Kept]:
-            written = chat.notes.write(without_notes, [*earlier.values()], plan.notes_room, operations)
-            frame = self._current.services.prompts.frame.fill
-            pairs = zip(without_notes.shown, written.shown, strict=True)
-            made = replace(
-                without_notes,
-                shown=tuple(show_node(chat.log, item.node, item.summary, frame, text) for item, text in pairs),
-                notes=show_notes(chat.log, written.text, view.frontier) if written.text else None,
-                places=written.places,
-                lost_values=written.lost_values,
-            )
-            return made, chat.notes.kept(before, made)
-
+        operations = self._current.host.operations()
+        given = (view, before, [*earlier.values()], plan.notes_room, operations)
         try:
-            return await in_thread(chat.log.characters_from(0), with_notes)
+            return await in_thread(log.characters_from(0), chat.notes.write, *given)
         except Exception as error:  # noqa: BLE001 - notes quote any text, and a request can do without them
             trace = traceback_of(error, self._current.services.config.redact)
             logger.error("the notes cannot be written, so the view has none: %s", trace)
-            return without_notes, Kept()
+            return view, Kept()

@@ -89,7 +89,7 @@ class Conversation:
 
 def named(pins: Iterable[int], log: Log) -> tuple[tuple[int, str], ...]:
     """Returns pinned groups by number and hash, so that they are found in an edited history."""
-    return tuple((at, log.hash_of(at)) for at in sorted(pins))
+    return tuple((at, log.hash_of(at).hex()) for at in sorted(pins))
 
 
 def moved(pins: Iterable[tuple[int, str]], log: Log) -> frozenset[int]:

@@ -14,7 +14,6 @@ from context_summarize.core.draft import PlanInput
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node
 from context_summarize.core.notes_log import NotesLog
-from context_summarize.core.plan import next_plan
 from context_summarize.core.segments import Cutting, Segments
 from context_summarize.events import Outbox
 from context_summarize.notes.readings import Readings
@@ -72,9 +71,7 @@ class Current:
         self.announcer = Announcer(services.outbox, to_user=config.announce and not host.is_child)
         self.retention = Retention(services.count)
         self.records = Records(services, summaries, host.session_id)
-        self.prefetch = Prefetch(
-            summaries, services.outbox, lambda chat, limits: next_plan(self.plan_input(chat, limits))
-        )
+        self.prefetch = Prefetch(summaries, services.outbox, self.plan_input)
         self._redact = build_redactor(config.redact)
         self.cutting = Cutting(services.prompts.segment.hash, services.prompts.merge.hash)
         self._seconds_left = END_SECONDS
@@ -86,10 +83,10 @@ class Current:
     def fresh(self) -> Conversation:
         """Returns a conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
-        recall = self.host.mounts.offers_recall()
+        recall = self.host.offers_recall()
         log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
-        return Conversation(log, NotesLog(log, readings, prompts.rules_heading))
+        return Conversation(log, NotesLog(log, readings, prompts.rules_heading, prompts.frame.fill))
 
     def begin(self, chat: Conversation) -> None:
         """Replaces the conversation; summaries that are being made for the old one are not used."""
@@ -165,7 +162,7 @@ class Current:
         is_good = not by_loop and response.get("status", "ok") == "ok"
         if is_good and isinstance(name, str):
             self.summarizer.answered_elsewhere(name)
-        if isinstance(name, str) and self.host.mounts.is_another(name):
+        if isinstance(name, str) and self.host.is_another(name):
             return
         self.host.refusals.observe(response, by_loop=by_loop)
         if is_good and isinstance(usage := response.get("usage"), dict):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import GROWTH, Limits
-from context_summarize.core.plan import CompactionRequest, Plan, Reason
+from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.plan import plan as plan_of
 from context_summarize.core.render import Rendering
 from context_summarize.session.conversation import Conversation
@@ -22,7 +22,8 @@ _COLD_SHARE = 0.25
 """A compaction when the provider's cache is empty must free this share of the view."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
-PlanFor = Callable[[CompactionRequest], Plan]
+PlanFor = Callable[..., Plan]
+"""See `plan`: it takes reason, focus and known_only."""
 Decision = tuple[Step, Plan | None]
 """The next step, and its plan; None where nothing was planned."""
 
@@ -90,7 +91,9 @@ class Facts:
 
     @property
     def reason(self) -> Reason | None:
-        """The reason why a compaction is due; None if none is due."""
+        """The reason why a compaction is due; None if none is due, or if the request has had it."""
+        if self.is_answered:
+            return None
         if self.is_manual:
             return "manual"
         if self.used > self.budget:
@@ -98,11 +101,6 @@ class Facts:
         if self.used >= self.compact_from:
             return "threshold"
         return "cold_cache" if self.is_cold else None
-
-    @property
-    def goes_on(self) -> bool:
-        """True if nothing needs to be planned."""
-        return self.reason is None or self.is_answered
 
 
 def decide(facts: Facts, limits: Limits, plan_for: PlanFor) -> Decision:
@@ -121,10 +119,10 @@ def decide(facts: Facts, limits: Limits, plan_for: PlanFor) -> Decision:
     missing text is known, as a summary, or as a fallback for one that failed. After "fall back" each text is known.
     """
     reason = facts.reason
-    if reason is None or facts.goes_on:
+    if reason is None:
         return "go on", None
     is_early = reason == "cold_cache"
-    plan = plan_for(CompactionRequest(reason, facts.focus, known_only=is_early))
+    plan = plan_for(reason, facts.focus, known_only=is_early)
     may_go_on = is_early or facts.used < facts.defer_below
     if plan.missing and facts.is_ahead and not is_early:
         plan = _of_what_is_ready(plan, limits, plan_for, may_go_on=may_go_on)
@@ -148,7 +146,7 @@ def decide_for(facts: Facts, given: PlanInput) -> Decision:
 
 def _of_what_is_ready(plan: Plan, limits: Limits, plan_for: PlanFor, *, may_go_on: bool) -> Plan:
     """Returns a plan with only the ready texts, if it frees enough; else the given plan, which lacks texts."""
-    ready = plan_for(CompactionRequest(plan.reason, known_only=True))
+    ready = plan_for(plan.reason, known_only=True)
     enough = _MOST_OF_IT * plan.freed if may_go_on else 0
     if ready.missing or ready.freed < enough or not _frees_enough(ready, limits):
         return plan

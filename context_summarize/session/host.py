@@ -1,27 +1,50 @@
-"""The host's side of a request: its limits, the provider's figures, and the host's cancellation."""
+"""The host's side of a session: its providers, their limits and figures, its jobs, and its cancellation."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from context_summarize.background import within
 from context_summarize.config import Config
-from context_summarize.session.mounts import Mounts
+from context_summarize.core.frames import NAME as RECALL
+from context_summarize.notes.prose import cut
+from context_summarize.redaction import traceback_of
 from context_summarize.session.request_limits import RequestLimits, RequestOptions, own_limits
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.session.windows import Refusals, request_budget
+from context_summarize.session.windows import Refusals, Windows, request_budget
+from context_summarize.summaries.jobs import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
+logger = logging.getLogger(__name__)
+
+_PREFIX = "provider-"
+_RESOLVER = "model_role_resolver"
+_ROLE_SECONDS = 10.0
+"""Seconds for resolving a role."""
+_OPERATIONS = "context.active_operations"
+"""A capability of loops with background jobs (amplifier-module-loop-live): a callable that lists the jobs."""
+_MOST_OPERATIONS = 20
+_FIELDS = ("tool", "status", "job_id", "job", "call_id", "call")
+
 
 class Host:
-    """Computes the limits of requests, and holds what the provider reports about them."""
+    """Finds the providers of a session, computes the limits of requests, and holds what providers report."""
 
     def __init__(self, coordinator: Any | None, config: Config) -> None:
+        self._coordinator = coordinator
         self._config = config
+        self._provider: Any | None = None
+        """The provider that the host passed last."""
+        self._warned = False
+        self._of_role: Sequence[tuple[str, str | None]] | None = None
+        """Providers and models that the role resolves to, the best first; None before the resolver is asked."""
+        self._windows = Windows(config, self.is_cancelled)
         self.counter = TokenCounter()
         self.meter = Meter()
-        self.mounts = Mounts(coordinator, config)
-        self.is_cancelled = self.mounts.is_cancelled
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
         session_id = getattr(coordinator, "session_id", None)
         self.session_id = session_id if isinstance(session_id, str) else None
@@ -33,16 +56,41 @@ class Host:
         self.served: RequestLimits | None = None
         """The limits of the last request."""
 
+    def is_cancelled(self) -> bool:
+        """Returns True while the host has cancelled what is running."""
+        return bool(getattr(getattr(self._coordinator, "cancellation", None), "is_cancelled", False))
+
+    def _mounted(self, kind: str = "providers") -> dict[str, Any]:
+        """Returns modules of this kind by name; none before the session is ready, or without a coordinator."""
+        found = None if self._coordinator is None else self._coordinator.get(kind)
+        return dict(found) if isinstance(found, Mapping) else {}
+
+    def offers_recall(self) -> bool:
+        """Returns True if the model has the tool `recall`, by the setting or by the tool's own module."""
+        return self._config.recall_tool or RECALL in self._mounted("tools")
+
+    def seen(self, provider: Any | None) -> Any | None:
+        """Returns the provider of this request: the one passed, else the last seen, else the first mounted."""
+        if provider is not None:
+            self._provider = provider
+        if self._provider is not None:
+            return self._provider
+        return next(iter(self._mounted().values()), None)
+
+    def is_another(self, name: str) -> bool:
+        """Returns True for the name of a mounted provider that is not the one seen last."""
+        last, found = self.seen(None), find_provider(name, self._mounted())
+        return getattr(last, "name", None) != name and found is not None and found is not last
+
     async def limits(self, wanted: RequestOptions) -> RequestLimits:
         """Returns the limits of the next request.
 
         Raises:
             TypeError, ValueError: as `request_budget`.
         """
-        provider, system = self.mounts.seen(wanted.provider), self.system
-        windows = self.mounts.windows
-        budget = await request_budget(self._config, wanted.token_budget, provider, windows)
-        budget = await self.refusals.bounded(budget, provider, windows)
+        provider, system = self.seen(wanted.provider), self.system
+        budget = await request_budget(self._config, wanted.token_budget, provider, self._windows)
+        budget = await self.refusals.bounded(budget, provider, self._windows)
         await system.refresh()
         cap = self._config.threshold_tokens
         own_cap = None if cap is None else self.meter.own(cap)
@@ -56,3 +104,118 @@ class Host:
         if not wanted.hard_fit:  # a budget for one request alone
             self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
         return limits
+
+    async def summariser(self) -> Target | None:
+        """Returns the provider that writes summaries, with its model; None without one.
+
+        It is `summary_provider` if that is mounted, or the provider that the role resolves to. Else it is the provider
+        of the request. This one is not asked for the model of a `summary_provider` that is not mounted.
+        """
+        provider, model, mounted, basis = self.seen(None), self._config.summary_model, self._mounted(), "request"
+        if self._config.summary_provider is not None:
+            named = find_provider(self._config.summary_provider, mounted)
+            if named is None and mounted:
+                self.check_summariser()
+            if named is None:
+                model = None
+            else:
+                provider, basis = named, "summary_provider"
+        elif self._config.summary_model_role is not None and (found := await self._resolved(mounted)) is not None:
+            (provider, model), basis = found, "summary_model_role"
+        if provider is None:
+            return None
+        window = await self._windows.of(provider)
+        room, output = (window.context, window.output or None) if window else (None, None)
+        return Target(provider, _name_of(provider, mounted), model, room, output, basis)
+
+    async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
+        """Returns the first mounted candidate for `summary_model_role`; without one None, which is logged once.
+
+        Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
+        amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
+        with `provider` and `model`. It is asked once, because it may ask each provider for its models.
+        """
+        resolver = self._capability(_RESOLVER)
+        if self._of_role is None and resolver is not None and mounted:
+            try:
+                asking = partial(resolver.resolve, self._config.summary_model_role)
+                found = await within(asking, _ROLE_SECONDS, self.is_cancelled)
+                self._of_role = [(str(one.provider), one.model) for one in found]
+            except Exception as error:  # noqa: BLE001 - logged without its secrets
+                if self.is_cancelled():
+                    return None
+                self._of_role = []
+                self._report_role(f"cannot be resolved: {traceback_of(error, self._config.redact)}")
+        for name, model in self._of_role or ():
+            if (provider := find_provider(name, mounted)) is not None:
+                return provider, model
+        if mounted:
+            self._report_role(f"names no mounted provider (mounted: {', '.join(sorted(mounted))})")
+        return None
+
+    def _report_role(self, problem: str) -> None:
+        if not self._warned:
+            self._warned = True
+            text = "summary_model_role %r %s; the session's own provider writes the summaries"
+            logger.error(text, self._config.summary_model_role, problem)
+
+    def _capability(self, name: str) -> Any | None:
+        look_up = getattr(self._coordinator, "get_capability", None)
+        return look_up(name) if callable(look_up) else None
+
+    def check_summariser(self) -> None:
+        """Logs an error, once, if no mounted module fits the settings for the summariser."""
+        if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
+            self._report_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
+        name, model, mounted = self._config.summary_provider, self._config.summary_model, self._mounted()
+        if name is None or self._warned or find_provider(name, mounted) is not None:
+            return
+        self._warned = True
+        logger.error(
+            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries%s",
+            name,
+            ", ".join(sorted(mounted)) or "none",
+            "" if model is None else f", without summary_model {model!r}, which is a model of {name!r}",
+        )
+
+    def operations(self) -> tuple[str, ...]:
+        """Returns a line for each job that runs beside the conversation, at most twenty.
+
+        Returns none if the host has no list of them, or if the list cannot be read.
+        """
+        try:
+            found = self._capability(_OPERATIONS)
+            listed = found() if callable(found) else found
+            return tuple(map(_line, listed[:_MOST_OPERATIONS])) if isinstance(listed, list | tuple) else ()
+        except Exception as error:  # noqa: BLE001 - a host may raise anything
+            logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
+            return ()
+
+
+def _name_of(provider: Any, mounted: Mapping[str, Any]) -> str:
+    """Returns the name under which a provider is mounted, else its own."""
+    own = getattr(provider, "name", None)
+    names = (name for name, one in mounted.items() if one is provider)
+    return next(names, own if isinstance(own, str) else type(provider).__name__)
+
+
+def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
+    """Returns the provider that a user's name refers to; None if there is none.
+
+    The name is a mount name (the instance id, if there is one), a module id, or the provider's own `name`. A module id
+    is compared with the mount names and with the providers' packages. Of several instances the first is taken.
+    """
+    short = name.removeprefix(_PREFIX)
+    package = f"amplifier_module_{name.replace('-', '_')}"
+    for place in (name, short):
+        if place in mounted:
+            return mounted[place]
+    for provider in mounted.values():
+        if type(provider).__module__.partition(".")[0] == package:
+            return provider
+    return next((one for one in mounted.values() if getattr(one, "name", None) in (name, short)), None)
+
+
+def _line(operation: Any) -> str:
+    given = operation if isinstance(operation, Mapping) else {"job": operation}
+    return cut(" ".join(str(given[name]) for name in _FIELDS if given.get(name)), 120)

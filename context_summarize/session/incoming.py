@@ -21,8 +21,6 @@ from context_summarize.session.current import Current
 
 _AT_ONCE = 50
 """Rows that are checked before other tasks get a turn. No thread checks them, because the host may change its rows."""
-_MANY = 1_000
-"""An import of more rows into an empty history runs in a thread."""
 
 
 class Incoming:
@@ -38,7 +36,7 @@ class Incoming:
         self._replacing = asyncio.Lock()
         """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
-        """Counts the rows that were added one by one. So `set` and `clear` know which rows came after their call."""
+        """Counts the rows that were added one by one. So `set` and `clear` know how many came after their call."""
 
     async def ready(self) -> None:
         """Waits until the history's file has been read, if there is one."""
@@ -52,7 +50,7 @@ class Incoming:
             ValueError: the row cannot be kept; nothing has changed.
         """
         raw = normalise(message)
-        file, counter = self.file, self._current.host.counter
+        file = self.file
         set_times([raw], time_text(self._now()))
         self._added += 1
         # The row is appended before the first await, so that rows keep the order of the calls.
@@ -63,8 +61,7 @@ class Incoming:
         index, closed = len(log), log.add(analyse(raw))
         if file is not None:
             await file.append([raw])
-        if not counter.loaded:
-            await counter.load()
+        await self._current.host.counter.load()
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
@@ -82,7 +79,7 @@ class Incoming:
         await self.ready()
         async with self._replacing:
             log = self._current.chat.log
-            before = self._rows_before(added)
+            before = len(log) - (self._added - added)
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
@@ -90,10 +87,10 @@ class Incoming:
                 rows = await self.file.accepted(ours, rows)
             same = equal_prefix(ours, rows)
             has_changed = same < before
-            is_long_import = before == 0 and len(rows) > _MANY
+            is_import = before == 0
             # Rows that came since the call are put after the host's new ones.
             is_overtaken = len(rows) > before and len(log) > before
-            if has_changed or is_overtaken or is_long_import:
+            if has_changed or is_overtaken or is_import:
                 await self._replace(log, rows, same, before)
             elif self._current.chat.log is log:
                 self._take(rows[same:])
@@ -117,17 +114,13 @@ class Incoming:
         if self.file is not None:
             await self.file.replace([*rows, *added])
 
-    def _rows_before(self, added: int) -> int:
-        """Returns how many rows the history had when the counter `_added` was at `added`."""
-        return len(self._current.chat.log) - (self._added - added)
-
     async def clear(self) -> None:
         """Forgets every row that was added before this call."""
         added = self._added
         await self.ready()
         async with self._replacing:
             log = self._current.chat.log
-            later = [row.raw for row in log.rows[self._rows_before(added) :]]
+            later = [row.raw for row in log.rows[len(log) - (self._added - added) :]]
             self._current.begin(self._current.fresh())
             self._current.summaries.forget_refusals()
             self._current.summarizer.forget_failures()

@@ -279,7 +279,7 @@ class SummarizingContextManager:
 
     async def prepare(self) -> None:
         """Checks `summary_provider` and looks for the tool `recall`, once all modules are mounted."""
-        self._host.mounts.check()
+        self._host.check_summariser()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 

@@ -6,24 +6,25 @@ import asyncio
 from collections.abc import Callable
 
 from context_summarize.background import end_tasks
+from context_summarize.core.draft import PlanInput
 from context_summarize.core.nodes import to_make
-from context_summarize.core.plan import Plan
+from context_summarize.core.plan import next_plan
 from context_summarize.events import Outbox
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.summaries.jobs import Target
 from context_summarize.summaries.registry import SummaryRegistry
 
-PlanNext = Callable[[Conversation, RequestLimits], Plan]
-
 
 class Prefetch:
     """Starts the summaries of the next compaction, and their merges once these summaries are known."""
 
-    def __init__(self, summaries: SummaryRegistry, outbox: Outbox, plan_next: PlanNext) -> None:
+    def __init__(
+        self, summaries: SummaryRegistry, outbox: Outbox, plan_input: Callable[[Conversation, RequestLimits], PlanInput]
+    ) -> None:
         self._summaries = summaries
         self._outbox = outbox
-        self._plan_next = plan_next
+        self._plan_input = plan_input
         self._seen: tuple[object, ...] | None = None
         """The state at the last look. While nothing in it changes, there is nothing to start."""
         self._started: set[str] = set()
@@ -39,7 +40,7 @@ class Prefetch:
         if self._closed or seen == self._seen:
             return
         self._seen = seen
-        self._start(chat, limits, self._plan_next(chat, limits), target)
+        self._start(chat, limits, target)
         if self._task is not None:
             self._task.cancel()  # the calls under way go on: the registry holds them
         self._task = asyncio.create_task(self._follow(chat, limits, target), name="context-summarize:prefetch")
@@ -53,10 +54,11 @@ class Prefetch:
                 return
             await self._outbox.flush()  # the next request, which would also do it, may come much later
             planned_at = self._summaries.version
-            self._start(chat, limits, self._plan_next(chat, limits), target)
+            self._start(chat, limits, target)
 
-    def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan, target: Target) -> None:
-        """Starts every summary whose children are known."""
+    def _start(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
+        """Starts every summary of the next compaction whose children are known."""
+        plan = next_plan(self._plan_input(chat, limits))
         unmade = {node.place: node for node in to_make(plan.missing, self._summaries.text_of)}
         first = [node for node in unmade.values() if all(map(self._summaries.text_of, node.children))]
         # A merge of few nodes is wasted if the estimated sizes were too high, or if more nodes follow.

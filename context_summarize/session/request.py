@@ -62,7 +62,7 @@ class Requests:
         rows = self._served(seen.rendering, seen.limits)
         await self._services.outbox.flush()  # before prefetch starts tasks that flush it too
         if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
-            target = await self._host.mounts.summariser()
+            target = await self._host.summariser()
             if target is not None:
                 self._current.prefetch.look(seen.chat, seen.limits, target)
         return rows
@@ -127,7 +127,7 @@ class Requests:
         last_log, last_rows = self._last
         # Summaries were made ahead only if the log has grown since its last request. After a resume there was none.
         has_grown = last_log is chat.log and len(chat.log) > last_rows
-        has_provider = self._host.mounts.seen(None) is not None
+        has_provider = self._host.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
         # A request compacts once; twice only if rows that came meanwhile do not fit.
@@ -172,7 +172,7 @@ class Requests:
                 # Once the first of several requests has compacted, the others need not plan or write that again.
                 async with self._turn:
                     seen = await self.observe(wanted, given)
-                    if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).goes_on:
+                    if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).reason is None:
                         return seen
                     if not is_due and facts.reason != "cold_cache":
                         if not self.compacting_requests:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_summarize.core.log import Log
-from context_summarize.core.render import verbatim_groups
 from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.view_rows import view_row
@@ -33,27 +32,20 @@ class Retention:
         """Holds the wanted rows that the view does not show whole; returns True if the held rows have changed."""
         compaction = (chat.log, chat.view.compactions)
         held = [*self.held] if compaction == self._compaction else []
+        whole = {entry.origin for entry in chat.rendering().entries} - chat.view.shortened.keys()
         for content in wanted:
             if any(row["content"] == content for row in held):
                 continue
             index = _newest(chat.log, content)
             if index is None:  # requests show it although the history does not hold it
                 held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
-            elif not _is_whole(chat, index):
+            elif index not in whole:
                 held += filter(None, [view_row(chat.log.rows[index])])
         has_changed = held != self.held
         self.held, self._compaction = held, compaction
         if has_changed:
             self.tokens = sum(measure(row, self._count) for row in held)
         return has_changed
-
-
-def _is_whole(chat: Conversation, index: int) -> bool:
-    view = chat.view
-    is_shown = index >= view.frontier_row or any(
-        group.start <= index < group.end for group in verbatim_groups(chat.log, view)
-    )
-    return is_shown and index not in view.shortened
 
 
 def _newest(log: Log, content: str) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import to_make
-from context_summarize.core.plan import CompactionRequest, Reason, plan
+from context_summarize.core.plan import Reason, plan
 from context_summarize.core.render import render
 from context_summarize.core.view import View
 from context_summarize.errors import SteeringError
@@ -113,7 +113,7 @@ class Steering:
         reason, summaries = await self.due_reason(), self._current.summaries
         chat, limits = await self._steerable()
         for _ in range(_MOST_LOOKS):
-            made = plan(self._current.plan_input(chat, limits), CompactionRequest("manual"))
+            made = plan(self._current.plan_input(chat, limits), "manual")
             await summaries.look_up(made.missing)
             if not any(map(summaries.text_of, made.missing)):
                 break

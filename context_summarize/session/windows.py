@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from context_summarize.background import DaemonThreads, guarded, within
+from context_summarize.background import in_own_thread, within
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.failures import says_too_large
@@ -25,7 +25,6 @@ _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
 """Seconds before a provider is asked again: the first after an answer, the second after a question that hangs."""
-_THREADS = DaemonThreads()
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
 
@@ -151,7 +150,7 @@ class Windows:
             logger.error(text, margin, name, known.window.context)
 
     async def _asked(self, known: _Known, name: str, pick: str | None) -> Window | None:
-        method = guarded(partial(getattr, known.provider, name, None))
+        method = getattr(known.provider, name, None)
         if not callable(method):
             return None
 
@@ -159,10 +158,7 @@ class Windows:
             with known.asking(name):
                 return method()
 
-        if inspect.iscoroutinefunction(method):
-            answer = method()
-        else:  # it may block
-            answer = await asyncio.get_running_loop().run_in_executor(_THREADS, call)
+        answer = await in_own_thread(call)  # it may block
         if inspect.isawaitable(answer):
             with known.asking(name):
                 answer = await answer
@@ -170,7 +166,7 @@ class Windows:
         if not (context := _read(source, "context_window")):
             return None
         # Under this name Amplifier's providers keep the output that they ask for if a request names no figure.
-        asked = guarded(lambda: _read(known.provider, "max_tokens"))
+        asked = _read(known.provider, "max_tokens")
         return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
 

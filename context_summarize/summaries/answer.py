@@ -27,7 +27,7 @@ class Answer:
     """A provider's answer in plain values."""
 
     text: str = ""
-    """The text blocks, joined, without thinking and other blocks."""
+    """The text blocks, joined, without thinking, other blocks and lone surrogates."""
     finish: str = ""
     """The provider's word for why the answer ended, in lower case; "" if it gives none."""
     calls_tools: bool = False
@@ -44,22 +44,17 @@ def read_answer(response: Any) -> Answer:
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
     finish = getattr(response, "finish_reason", None)
-    kinds = (kind for kind, _ in _blocks(response))
+    blocks = [*_blocks(response)]
+    text = "\n".join(text for kind, text in blocks if kind == "text" and isinstance(text, str))
     return Answer(
-        text=answer_text(response),
+        text=without_surrogates(text).strip(),
         finish=str(finish).lower() if finish else "",
-        calls_tools=bool(getattr(response, "tool_calls", None)) or any(kind in CALL_BLOCKS for kind in kinds),
+        calls_tools=bool(getattr(response, "tool_calls", None)) or any(kind in CALL_BLOCKS for kind, _ in blocks),
         input_tokens=_tokens(getattr(usage, "input_tokens", None)),
         output_tokens=_tokens(getattr(usage, "output_tokens", None)),
         cost=_dollars(getattr(usage, "cost_usd", None)),
         model=without_surrogates(model)[:200] if isinstance(model, str) else None,
     )
-
-
-def answer_text(response: Any) -> str:
-    """Returns the text blocks of a `ChatResponse`, joined, without thinking, other blocks and lone surrogates."""
-    texts = [text for kind, text in _blocks(response) if kind == "text" and isinstance(text, str)]
-    return without_surrogates("\n".join(texts)).strip()
 
 
 def _blocks(response: Any) -> Iterator[tuple[Any, Any]]:

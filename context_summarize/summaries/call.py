@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 120.0
 """Seconds before another attempt. If the provider asks for a longer wait, this summary gets no further attempt."""
+_CALL_SECONDS = 120.0
+"""Seconds that one call may take; twice `wait_seconds`, if that is more."""
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
 _SMALLEST_SHARE = 1 / 8
@@ -287,7 +289,7 @@ class Summarizer:
 
         run.attempts += 1
         self._services.totals.calls += 1
-        answer = await within(complete, self._config.call_seconds)
+        answer = await within(complete, max(_CALL_SECONDS, 2 * self._config.wait_seconds))
         run.answers.append(answer)
         self._services.totals.answered(answer)
         count, is_last = self._services.count, run.had_bad_answer

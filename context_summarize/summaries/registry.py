@@ -79,9 +79,8 @@ class SummaryRegistry:
             return
         work = self._work(node, log, target)
         task = self._tasks[node.key] = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
-        task.add_done_callback(
-            lambda _: self._ended(node.key)
-        )  # runs before the requests that wait for the task continue
+        # It runs before the requests that wait for the task continue.
+        task.add_done_callback(lambda _: self._ended(node.key))
 
     def _ended(self, key: str) -> None:
         del self._tasks[key]

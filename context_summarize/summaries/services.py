@@ -54,10 +54,9 @@ class Statistics:
 
     def waited(self, seconds: float) -> None:
         """Adds the waiting time of one request."""
-        if seconds > 0:
-            self.waits += 1
-            self.waited_s += seconds
-            self.longest_wait_s = max(self.longest_wait_s, seconds)
+        self.waits += 1
+        self.waited_s += seconds
+        self.longest_wait_s = max(self.longest_wait_s, seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

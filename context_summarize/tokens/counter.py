@@ -94,11 +94,6 @@ class TokenCounter:
     def __init__(self) -> None:
         self._encoding: tiktoken.Encoding | None = None
 
-    @property
-    def loaded(self) -> bool:
-        """True if the encoding is loaded."""
-        return self._encoding is not None
-
     async def load(self) -> None:
         """Loads the encoding off the event loop; concurrent callers share the work, and one may be cancelled.
 

@@ -119,11 +119,15 @@ _LOOK_ALIKES = str.maketrans(
 """Letters of other scripts that look like Latin ones, after case folding."""
 
 
+def decomposed(text: str) -> str:
+    """Returns the text with letters and accents apart, and in their plain form."""
+    pieces = (text[at : at + _DECOMPOSED] for at in range(0, len(text), _DECOMPOSED))
+    return "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
+
+
 def _plain(line: str) -> str:
     """Returns the line as it looks: no invisible characters, accents and look-alikes, lower case, numbers as 0."""
-    line = _INVISIBLE.sub("", line)
-    pieces = (line[at : at + _DECOMPOSED] for at in range(0, len(line), _DECOMPOSED))
-    plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
+    plain = decomposed(_INVISIBLE.sub("", line))
     plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold().translate(_LOOK_ALIKES)
     return re.sub(r"\d+", "0", plain)
 

@@ -10,7 +10,7 @@ from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, next_run
-from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
+from context_summarize.core.plan import Plan, Reason, next_plan, plan
 from context_summarize.core.render import results
 from context_summarize.core.segments import Cutting, Segments
 from context_summarize.core.view import View
@@ -62,7 +62,7 @@ def given(rows: list[JsonRow], view: View | None = None, **limits: Any) -> PlanI
 
 
 def planned(rows: list[JsonRow], reason: Reason = "threshold", view: View | None = None, **limits: Any) -> Plan:
-    return plan(given(rows, view, **limits), CompactionRequest(reason))
+    return plan(given(rows, view, **limits), reason)
 
 
 def test_the_oldest_segments_are_summarised_until_the_target_is_reached():
@@ -191,7 +191,7 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_shows():
     """Rows that are still too new count as well."""
     now = given(talk(13), share=1.0)
     later = planned(talk(14), share=1.0)
-    assert plan(now, CompactionRequest()).tokens_before < now.limits.threshold_room <= later.tokens_before
+    assert plan(now, "threshold").tokens_before < now.limits.threshold_room <= later.tokens_before
     assert next_plan(now).view.nodes == later.view.nodes
     assert next_plan(given(talk(13), share=1.0, keep_recent=99)).view.nodes == later.view.nodes
 

@@ -9,7 +9,7 @@ import pytest
 
 from context_summarize.config import Config
 from context_summarize.core.nodes import Node
-from context_summarize.core.plan import CompactionRequest, Plan
+from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.view import View
 from context_summarize.session.decide import Facts, Step, decide
 from context_summarize.session.request_limits import own_limits
@@ -18,11 +18,11 @@ from tests.support.paths import ROOT
 LIMITS = own_limits(Config(compact_threshold=0.5), 1_000, 0)
 
 
-def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int = 600) -> Plan:
+def plan(reason: Reason, freed: int = 400, missing: int = 0, before: int = 600) -> Plan:
     nodes = tuple(Node(f"key {at}", 0, at, at + 1, 50) for at in range(missing))
     after = before - freed
     return Plan(
-        reason=ask.reason, view=View(), notes_room=0, tokens_before=before, tokens_after=after, missing=nodes,
+        reason=reason, view=View(), notes_room=0, tokens_before=before, tokens_after=after, missing=nodes,
         segments=1, merged=0, level=1, fits=after <= LIMITS.view_room, reached=True,
     )  # fmt: skip
 
@@ -30,8 +30,8 @@ def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int
 def decided(facts: dict[str, Any], whole: dict[str, int], ready: dict[str, int]) -> Step:
     """The step where the plans of the whole and of what is ready are these."""
 
-    def make(ask: CompactionRequest) -> Plan:
-        return plan(ask, **(ready if ask.known_only else whole))
+    def make(reason: Reason, focus: str | None = None, *, known_only: bool = False) -> Plan:
+        return plan(reason, **(ready if known_only else whole))
 
     return decide(Facts(**{"used": 600, "budget": 1_000, "compact_from": 500, **facts}), LIMITS, make)[0]
 

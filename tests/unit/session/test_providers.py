@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_summarize.config import Config
-from context_summarize.session.mounts import find_provider
+from context_summarize.session.host import find_provider
 from context_summarize.session.windows import Window, Windows, request_budget
 from tests.support.virtual import run_virtually
 

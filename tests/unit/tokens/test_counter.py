@@ -25,7 +25,7 @@ def test_missing_ranks_are_named_and_tried_again(monkeypatch):
         patch.setattr(tokens, "RANKS_FILE", "none.xz")
         with pytest.raises(ContextSummarizeError, match=r"none\.xz cannot be read.*reinstall"):
             counter.count("x")
-    assert not counter.loaded
+    assert counter._encoding is None
     assert counter.count("x") == 1
 
 
