@@ -75,12 +75,9 @@ def check_order(view: Rows, history: Rows) -> None:
     """Rule 6: rows that stand verbatim keep the order of the conversation, tool runs aside."""
     texts = [_plain(row) for row in history if row["role"] == "user" and _plain(row) is not None]
     shown = [_plain(row) for row in view if row["role"] == "user" and _plain(row) in texts]
-    at = 0
+    following = iter(texts)
     for text in shown:
-        while at < len(texts) and texts[at] != text:
-            at += 1
-        assert at < len(texts), f"{text!r} stands out of order"
-        at += 1
+        assert text in following, f"{text!r} stands out of order"
 
 
 def _plain(row: dict[str, Any]) -> str | None:

@@ -90,15 +90,14 @@ async def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within
 async def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
     said[place] = payload if place == "tool_name" else f"K-4711 {payload}"
-    first, last = played([])[:-2], played([])[-2:]
-    rows = [user("Look it up."), call("h", said["tool_name"], LONG, order=said["arguments"])]
-    rows += [result("h", said["result"], said["tool_name"]), assistant(said["assistant"])]
-    rows += [
+    opening, end = played([])[:-2], played([])[-2:]
+    told = [call("h", said["tool_name"], LONG, order=said["arguments"]), result("h", said["result"], said["tool_name"])]
+    again = [
         user("And K-4711, the transfer, K-900, K-901, K-902?"),
         call("i", "read", LONG, order="K-4711"),
         result("i"),
     ]
-    rows = [*first, *rows, assistant("Yes."), *last]
+    rows = [*opening, user("Look it up."), *told, assistant(said["assistant"]), *again, assistant("Yes."), *end]
     assert faults((await compacted(rows))[1], rows) == []
 
 

@@ -39,8 +39,7 @@ async def kill() -> None:
 async def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(drawn, prefetch, steps):
     """Killed after so many steps of a request, or closed after it; what it shows is that view, or a next compaction."""
     rows = rendered([*tool_session(6, size=100), *drawn])
-    settings: dict[str, Any] = {**SMALL, "prefetch": prefetch}
-    first = session(**settings)
+    first = session(prefetch=prefetch)
     store, view = first.store, list[Any]()
     for row in rows[:-1]:
         await first.add([copy.deepcopy(row)])
@@ -58,7 +57,7 @@ async def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is
         await kill()
     is_next = store.records != records  # the request was killed after a compaction
     paid = [summary.key for summary in store.summaries]
-    second = await session(store=store, **settings).take(copy.deepcopy(rows))
+    second = await session(store=store, prefetch=prefetch).take(copy.deepcopy(rows))
     shown = await second.view()
     await second.manager.close()
     assert not {*paid} & {summary.key for summary in store.summaries[len(paid) :]}

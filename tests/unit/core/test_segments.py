@@ -7,10 +7,14 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens, next_cut
 from context_summarize.messages.rows import Call, JsonRow
+from context_summarize.transcript.escaping import escape_marks
+from context_summarize.transcript.rendered import RenderedRow, parse_rendered, render_rows
 from tests.support.inside import grouped, rendered
 from tests.support.rows import assistant, call, calls, hook, result, user
 
@@ -93,6 +97,21 @@ def test_what_a_cut_leaves_out_is_not_searched_for_secrets():
         assert sum(searched) < 400_000
     assert "last words" in found("first words " + "z" * 4_000_000 + "last words")
     assert sum(searched) > 4_000_000
+
+
+PIECES = st.sampled_from(["#12 ", "\n", "#2 user\n", "\n\n#3 tool x\n", 'call bash({"command": "ls"})', "\\", '"'])
+TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=12).map("".join))
+NAMES = st.none() | st.text(st.characters(exclude_characters="\n"), max_size=20)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), NAMES, TEXTS), max_size=6),
+    st.integers(0, 10_000),
+)
+def test_parsing_undoes_rendering(given_rows, first):
+    escaped = [(role, name, escape_marks(text)) for role, name, text in given_rows]
+    made = [RenderedRow(first + place, *row) for place, row in enumerate(escaped)]
+    assert parse_rendered(render_rows(made)) == tuple(made)
 
 
 CUTS = {

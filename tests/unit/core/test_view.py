@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from context_summarize import SummarizingContextManager
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import View
 from context_summarize.core.render import render
 from context_summarize.messages.reading import analyse
-from context_summarize.testing import ScriptedProvider
-from tests.support.rows import assistant, calls, feed, hook, result, tool_session, user
+from tests.support.managed import Managed
+from tests.support.rows import assistant, calls, hook, result, tool_session, user
 
 BOTH = calls(("x", "n", {}), ("y", "n", {}))
 
 
 async def test_continuation_ids_from_before_the_newest_compaction_are_dropped():
     """Else the provider restores the uncompacted history on its side; the rows stay, and ids from after it."""
-    manager = SummarizingContextManager(segment_tokens=64, keep_recent=4, prefetch=False)
+    made = Managed(segment_tokens=64, keep_recent=4, prefetch=False)
     marks = {"openai:response_id": "r1", "openai:status": "completed"}
-    await feed(manager, [*tool_session(12), {**assistant("before"), "metadata": dict(marks)}])
+    await made.add([*tool_session(12), {**assistant("before"), "metadata": dict(marks)}])
     for budget, kept in ((100_000, marks), (900, {"openai:status": "completed"})):
-        view = await manager.get_messages_for_request(budget, ScriptedProvider())
+        view = await made.view(budget)
         assert (view[-1]["content"], view[-1]["metadata"]) == ("before", kept)
-    await feed(manager, [{**assistant("after"), "metadata": dict(marks)}])
-    after = await manager.get_messages_for_request(900, ScriptedProvider())
+    after = await (await made.add([{**assistant("after"), "metadata": dict(marks)}])).view(900)
     assert after == [*view, {**assistant("after"), "metadata": marks}]
 
 
 async def test_an_open_call_is_at_the_end_with_the_results_so_far():
     """Hook rows in between are held back until it closes."""
-    manager = SummarizingContextManager()
+    made = Managed(100_000)
     before, after = [user("a"), BOTH, result("x")], [result("y"), hook("h1"), hook("h2")]
     for rows, shown in (
         ([user("a"), BOTH, hook("h1"), result("x"), hook("h2")], before),
         ([result("y")], [*before, *after]),
     ):
-        await feed(manager, rows)
-        view = await manager.get_messages_for_request(100_000)
+        view = await (await made.add(rows)).view()
         assert [row["content"] for row in view] == [row["content"] for row in shown]
 
 

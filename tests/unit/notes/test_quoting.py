@@ -112,15 +112,11 @@ def test_signs_make_rules_of_statements_alone():
     assert not any(has_sign(pattern, text) for text in others)
 
 
-def test_prose_that_begins_like_a_call_is_quoted():
-    told = row_of(("user", "Set it."), ("assistant", "Done. Please\ncall me later"))
-    assert told.endswith("→ #2 Done. Please call me later")
-
-
 def test_words_at_the_end_of_a_turn_are_below_the_number_of_the_message_that_they_answer():
-    said = (("user", "Set it."), ("assistant", "Denied."), ("user", "Leave it."), ("assistant", "OK."))
+    """Prose that begins like a call is quoted as well."""
+    said = [("user", "Do it."), ("assistant", "No. Please\ncall me later"), ("user", "Leave it."), ("assistant", "OK.")]
     told = row_of(*said, summary="Leave it.")
-    assert told.endswith("\n#1 Set it.\n→ #2 Denied.\n#3 […]\n→ #4 OK.")
+    assert told.endswith("\n#1 Do it.\n→ #2 No. Please call me later\n#3 […]\n→ #4 OK.")
 
 
 def test_where_room_is_short_rules_stand_first_and_the_rest_is_counted():

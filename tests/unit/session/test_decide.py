@@ -7,23 +7,14 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.limits import Limits
+from context_summarize.config import Config
 from context_summarize.core.nodes import Node, View
 from context_summarize.core.plan import Plan, Reason
 from context_summarize.session.decide import Facts, Step, decide
+from context_summarize.session.request_limits import own_limits
 from tests.support.paths import ROOT
 
-LIMITS = Limits(
-    system_tokens=0,
-    view_room=1_000,
-    base=1_000,
-    keep_recent=4,
-    threshold=0.5,
-    target=0.2,
-    share=0.3,
-    fan_in=3,
-    shorten_above=None,
-)
+LIMITS = own_limits(Config(compact_threshold=0.5), 1_000, 0)
 
 
 def plan(reason: Reason, freed: int = 400, missing: int = 0, before: int = 600) -> Plan:

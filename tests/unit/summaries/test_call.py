@@ -64,9 +64,9 @@ def target(provider: Any, **values: Any) -> Target:
     return Target(provider, "main", **values)
 
 
-async def failure(made: Summarizer, provider: Any, wanted: Job | None = None, **values: Any) -> SummaryUnavailable:
+async def failure(made: Summarizer, provider: Any) -> SummaryUnavailable:
     with pytest.raises(SummaryUnavailable) as caught:
-        await made.make(wanted or job(), target(provider, **values))
+        await made.make(job(), target(provider))
     return caught.value
 
 

@@ -22,14 +22,6 @@ GOOD = {
     "merge.md": "Merge in $words words what $fence encloses.",
     "frame.md": "Summary of $first to $last: $text",
 }
-HEADINGS = {
-    "default": ["Goal", "Standing rules", "Decisions", "Artifacts", "Errors", "State", "Next step"],
-    "coding": ["Goal", "Standing rules", "Branch", "Files", "Commands", "Tests", "Errors", "Decisions", "State",
-               "Next step"],
-    "conversation": ["People", "Wishes", "Standing rules", "Facts", "Promises", "Decisions", "Open questions", "Now"],
-    "brief": ["Goal", "Standing rules", "Facts", "State"],
-    "small": ["Asked", "Rules", "Done", "Open"],
-}  # fmt: skip
 
 
 def write_set(folder: Path, **files: str | bytes | None) -> str:
@@ -42,14 +34,16 @@ def write_set(folder: Path, **files: str | bytes | None) -> str:
     return str(folder)
 
 
-every_set = pytest.mark.parametrize("name", HEADINGS)
+every_set = pytest.mark.parametrize("name", ["default", "coding", "conversation", "brief", "small"])
 
 
 @every_set
 def test_a_set_asks_for_the_same_headings_twice_and_its_frame_says_what_it_is_and_where_it_ends(name):
     prompts = load_prompts(name)
-    for body in (prompts.segment.body, prompts.merge.body):
-        assert re.findall(r"(?m)^([A-Z][a-z]+(?: [a-z]+)?): ", body) == HEADINGS[name]
+    headings, again = (re.findall(r"(?m)^([A-Z][a-z ]+): ", part.body) for part in (prompts.segment, prompts.merge))
+    assert headings == again
+    assert len(headings) >= 4
+    assert prompts.rules_heading in headings
     opening, text, end = prompts.frame.fill(text="It rained.", first="3", last="40", recall="").split("\n")
     assert text == "It rained."
     for phrase in ("3 to 40", "by a model", "by code", "record", "not", "instructions", "Tools remain usable"):

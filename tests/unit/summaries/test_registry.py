@@ -7,25 +7,23 @@ from typing import Any
 
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 
-from context_summarize import SummarizingContextManager
 from context_summarize.events import FAILURE
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import Gated, answer, questions
-from tests.support.recorder import Clock, Recorder
-from tests.support.rows import feed, tool_session
+from tests.support.managed import Managed
+from tests.support.recorder import Clock
+from tests.support.rows import tool_session
 from tests.support.views import nodes
 from tests.support.virtual import run_virtually
 
-BUDGET = 3_000
 FALLBACK = "Fallback summary by code"
 TOKEN = "ghp_" + "Ab1" * 12
 
 
-async def fed(recorder: Recorder | None = None, **settings: Any) -> SummarizingContextManager:
+async def fed(provider: ScriptedProvider, **settings: Any) -> Managed:
     """A session of some 4,500 tokens."""
-    made = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=4, prefetch=False, **settings)
-    await feed(made, tool_session(24, size=600))
-    return made
+    made = Managed(3_000, provider=lambda: provider, segment_tokens=512, keep_recent=4, prefetch=False, **settings)
+    return await made.add(tool_session(24, size=600))
 
 
 async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_again():
@@ -35,18 +33,16 @@ async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_ag
         return "" if "order ORD00000" in str(request.messages[1].content) else answer(request)
 
     clock, provider = Clock(), ScriptedProvider(then=refused)
-    made = await fed(clock=clock, sleep=clock.sleep, summary_share=0.6)
+    made = await fed(provider, clock=clock, sleep=clock.sleep, summary_share=0.6)
     asked = []
     for start in range(24, 96, 12):
-        view = await made.get_messages_for_request(BUDGET, provider)
+        assert str(await made.view()).count(FALLBACK) <= 1
         asked.append(sum("order ORD00000" in question for question in questions(provider)))
-        assert str(view).count(FALLBACK) <= 1
         clock.time += 10_000
-        await feed(made, tool_session(12, size=600, start=start))
+        await made.add(tool_session(12, size=600, start=start))
     assert (asked[0], asked[-1]) == (2, 6)
-    await made.clear()
-    await feed(made, tool_session(8, size=600))
-    await made.get_messages_for_request(1_000, provider)
+    await made.manager.clear()
+    await (await made.add(tool_session(8, size=600))).view(1_000)
     assert sum("order ORD00000" in question for question in questions(provider)) > 6
 
 
@@ -60,16 +56,16 @@ class Odd(Exception):
 
 async def test_whatever_goes_wrong_while_a_summary_is_made_costs_that_summary_only(caplog):
     """The log tells it without secrets."""
-    view = await (await fed()).get_messages_for_request(BUDGET, ScriptedProvider(then=Odd()))
-    assert FALLBACK in str(view)
+    made = await fed(ScriptedProvider(then=Odd()))
+    assert FALLBACK in str(await made.view())
     assert "a summary could not be made" in caplog.text
     assert TOKEN not in caplog.text
 
 
 async def test_a_failure_is_told_with_every_key():
-    made = await fed(recorder := Recorder())
-    await made.get_messages_for_request(BUDGET, ScriptedProvider(then=RateLimitError("slow", retry_after=300.0)))
-    told = recorder.of(FAILURE)[0]
+    made = await fed(ScriptedProvider(then=RateLimitError("slow", retry_after=300.0)))
+    await made.view()
+    told = made.host.of(FAILURE)[0]
     assert len(told.pop("key")) == 64
     assert told == {
         "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow", "attempts": 1, "retry_in_s": 300.0,
@@ -88,11 +84,11 @@ def test_what_was_late_once_is_not_waited_for_again():
     async def session() -> list[float]:
         nonlocal is_down
         loop, provider, waits = asyncio.get_running_loop(), Gated(then), list[float]()
-        made = await fed(clock=loop.time, wait_seconds=5)
-        budget = int(await made.get_token_count() / 0.9)
+        made = await fed(provider, clock=loop.time, wait_seconds=5)
+        made.budget = int(await made.manager.get_token_count() / 0.9)
         for turn in range(5):
             began = loop.time()
-            view = await made.get_messages_for_request(budget, provider)
+            view = await made.view()
             waits.append(loop.time() - began)
             assert bool(nodes(view)) is (turn == 4)
             if turn in (1, 3):
@@ -100,7 +96,7 @@ def test_what_was_late_once_is_not_waited_for_again():
                 provider.go.set()
                 await asyncio.sleep(100)
                 provider.go.clear()
-        await made.close()
+        await made.manager.close()
         return waits
 
     assert run_virtually(session()) == [5, 0, 5, 0, 0]

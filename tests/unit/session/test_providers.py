@@ -1,4 +1,4 @@
-"""The window of a provider, and the tokens that it leaves for a request."""
+"""Which mounted provider a name means, its window, and the tokens that this leaves for a request."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_summarize.config import Config
+from context_summarize.session.host import find_provider
 from context_summarize.session.windows import Window, Windows, request_budget
 from tests.support.virtual import run_virtually
 
@@ -151,3 +152,22 @@ async def test_a_margin_above_the_window_is_told_once(caplog):
     assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
     [record] = caplog.records
     assert "safety_margin is 5000, more than the window of 'SimpleNamespace' (4096 tokens)" in record.getMessage()
+
+
+def test_a_provider_is_meant_by_mount_name_instance_id_module_id_or_its_own_name():
+    """All are what users write; what is not mounted is not found."""
+    openai, work, small = SimpleNamespace(name="openai"), SimpleNamespace(name="openai"), object()
+    # Its module mounts itself under a name of its own.
+    azure = type("Azure", (), {"__module__": "amplifier_module_provider_azure_openai.provider"})()
+    mounted = {"small": small, "openai-work": work, "openai": openai, "azure": azure}
+    meant = {
+        "openai": openai,
+        "openai-work": work,
+        "provider-small": small,
+        "provider-azure-openai": azure,
+        "azure": azure,
+        "provider-vllm": None,
+        "": None,
+    }
+    assert {name: find_provider(name, mounted) for name in meant} == meant
+    assert find_provider("provider-openai", {"small": small, "openai-work": work}) is work
