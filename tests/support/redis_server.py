@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError
 from redis.retry import Retry
 
 
@@ -33,7 +34,8 @@ class RedisServer:
         """Start it, empty, and wait until it answers."""
         command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
         self._process = subprocess.Popen(command, cwd=self._folder)
-        with Redis.from_url(self.address, retry=Retry(ConstantBackoff(0.02), 1_500)) as client:
+        patient = Retry(ConstantBackoff(0.02), 1_500, supported_errors=(OSError, ConnectionError))
+        with Redis.from_url(self.address, retry=patient) as client:
             client.ping()
 
     def kill(self) -> None:
