@@ -10,10 +10,9 @@ from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, merge_node, next_run
+from context_summarize.core.nodes import Node, View, merge_node, next_run
 from context_summarize.core.render import render, results, short, shown, verbatim_groups
 from context_summarize.core.segments import Segments
-from context_summarize.core.view import View
 from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.tokens.measure import measure
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view import ShownNode, ShownNotes
+from context_summarize.core.nodes import Node, ShownNode, ShownNotes, Summary
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.notes.row import HEADINGS
 from context_summarize.tokens.measure import measure

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
-from context_summarize.core.nodes import Place
-from context_summarize.core.view import ShownNode, View
+from context_summarize.core.nodes import Place, ShownNode, View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact
@@ -154,9 +153,8 @@ class Log:
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""
-        return self._numbers[self.rendered_group(first_group).start], self._numbers[
-            self.rendered_group(end_group - 1).end - 1
-        ]
+        first, last = self.rendered_group(first_group), self.rendered_group(end_group - 1)
+        return self._numbers[first.start], self._numbers[last.end - 1]
 
     @property
     def closed_rendered_rows(self) -> int:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.nodes import Node, Summary, View
 from context_summarize.core.render import render
-from context_summarize.core.view import View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items

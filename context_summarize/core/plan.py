@@ -11,9 +11,8 @@ from typing import Literal
 
 from context_summarize.core.draft import Draft, PlanInput
 from context_summarize.core.limits import Limits
-from context_summarize.core.nodes import Node, with_children
+from context_summarize.core.nodes import Node, View, with_children
 from context_summarize.core.render import verbatim_groups
-from context_summarize.core.view import View
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node
-from context_summarize.core.view import ShownNotes, View
+from context_summarize.core.nodes import Node, ShownNotes, View
 from context_summarize.messages.rows import JsonRow
 
 _MOST_LEVELS = 64

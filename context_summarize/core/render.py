@@ -11,7 +11,7 @@ from context_summarize.core.frames import no_summary, opening_row, row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.view import View
+from context_summarize.core.nodes import View
 from context_summarize.messages.reading import is_hook, is_instruction
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues, without_continuation

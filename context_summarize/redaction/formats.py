@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import groupby
+from operator import itemgetter
 
 from context_summarize.redaction.words import ORDINARY
 
@@ -88,29 +90,47 @@ def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
     return places
 
 
-Table = Sequence[tuple[Sequence[str], Rule]]
-"""Rules, each with its words. Every match of a rule contains one of them."""
+def _search_for(words: list[str]) -> re.Pattern[str]:
+    """Returns one search for all words, the longest first. It tries only places that begin with two of their signs."""
+    firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(words, key=itemgetter(0)))
+    tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
+    shown = range(min(2, *map(len, words)))
+    begin = "".join(f"[{''.join(map(re.escape, {word[at] for word in words}))}]" for at in shown)
+    return re.compile(f"(?={begin})(?=({'|'.join(tries)}))")
 
 
-def _table(name: str, form: str) -> Table:
-    """Returns a table of the file; `form` is the text around each pattern, with `{}` in its place."""
-    table = []
-    for kind, check, words, pattern in _TABLES[name]:
-        any_word = f"(?:{'|'.join(map(re.escape, words.split()))})"
-        full = form.format("".join(map(str.strip, pattern.splitlines()))).replace("<WORDS>", any_word)
-        for short, meaning in _TABLES["short"].items():
-            full = full.replace(f"<{short}>", f"(?:{meaning})")
-        table.append((words.split(), _rule(kind, CHECKS[check], re.compile(full))))
-    return table
+class Table:
+    """Rules, each with its words. Every match of a rule contains one of them, so a text without them is not searched.
+
+    Args:
+        name: the table's name in the file.
+        form: the text around each pattern, with `{}` in its place.
+        more: the words and the rule of searches that are no patterns; they come last.
+    """
+
+    def __init__(self, name: str, form: str, *more: tuple[Iterable[str], Rule]) -> None:
+        self._rules: list[tuple[frozenset[str], Rule]] = []
+        for kind, check, words, pattern in _TABLES[name]:
+            any_word = f"(?:{'|'.join(map(re.escape, words.split()))})"
+            lines = map(str.strip, pattern.splitlines())
+            full = form.format("".join(lines)).replace("<WORDS>", any_word)
+            for short, meaning in _TABLES["short"].items():
+                full = full.replace(f"<{short}>", f"(?:{meaning})")
+            self._rules.append((frozenset(words.split()), _rule(kind, CHECKS[check], re.compile(full))))
+        self._rules += [(frozenset(held), rule) for held, rule in more]
+        every = sorted({word for words, _ in self._rules for word in words})
+        self._within = {word: {part for part in every if word.startswith(part)} for word in every}
+        ascii_words = [word for word in every if word.isascii()]
+        self._words = {True: _search_for(ascii_words), False: _search_for(every)}
+
+    def rules(self, text: str) -> list[Rule]:
+        """Returns the rules that may find something in the text, in their order."""
+        if not (found := set(self._words[text.isascii()].findall(text))):
+            return []
+        held = set().union(*(self._within[word] for word in found))
+        return [rule for words, rule in self._rules if not words.isdisjoint(held)]
 
 
-def may_match(table: Table, text: str) -> Iterator[Rule]:
-    """Yields the rules that may find something in the text, in their order."""
-    return (rule for words, rule in table if any(map(text.__contains__, words)))
-
-
-TOKENS = _table("tokens", "<START>(?:{})<END>")
+TOKENS = Table("tokens", "<START>(?:{})<END>")
 """Each match is part of a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16
-PLACED = _table("placed", "{}")
-"""Their words are in lower case."""

@@ -18,9 +18,10 @@ from operator import attrgetter
 from context_summarize.errors import legible
 from context_summarize.redaction.assigned import assigned
 from context_summarize.redaction.columns import columns
-from context_summarize.redaction.formats import PLACED, SHORTEST, TOKENS, Rule, Span, is_mixed, may_match, replaced
+from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, is_mixed, replaced
 from context_summarize.redaction.keys import IN_BASE64, KIND, keys
 from context_summarize.redaction.own import OwnPatterns
+from context_summarize.redaction.words import STEMS
 
 Redact = Callable[[str], str]
 
@@ -32,14 +33,16 @@ _TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}
 """The last word of a line and the first one of the next; between two blocks there may be an empty line."""
 
 
+_NAMED = Table("placed", "{}", (STEMS, assigned))
+
+
 def _rules(text: str) -> Iterator[Rule]:
     """Yields the rules that may find something in the text, in their order."""
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if any(len(word) >= 64 for word in words) or any(mark in text for mark in ("PRIVATE KEY-----", *IN_BASE64)):
         yield keys
-    yield from may_match(TOKENS, "\n".join(words))
-    yield from may_match(PLACED, text.lower())
-    yield assigned
+    yield from TOKENS.rules("\n".join(words))
+    yield from _NAMED.rules(text.lower())
 
 
 def _blank(span: Span) -> str:
@@ -73,7 +76,7 @@ def _torn(text: str) -> Iterator[Span]:
         word, edge = torn["left"] + torn["right"], len(torn["left"])
         if torn.start() < end or not is_mixed(word):
             continue
-        for found in (span for rule in may_match(TOKENS, word) for span in rule(word)):
+        for found in (span for rule in TOKENS.rules(word) for span in rule(word)):
             if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
                 end = torn.start("right") + found.end - edge
                 yield Span(torn.start() + found.first, end, found.kind)
@@ -87,7 +90,7 @@ def _without_known(text: str) -> str:
     as_it_is = partial(_in_turn, rules)
     # What needs no disguise is found where the words around it are as meant; torn tokens once whole ones are gone.
     known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is, _torn)
-    spans = list(columns(plain.text))
+    spans = list(columns(plain.text)) if assigned in rules else []
     for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
         window = plain.text[at : at + _WINDOW + _MORE]
         spans += [Span(at + one.first, at + one.end, one.kind) for one in _in_turn(known, window)]

@@ -12,10 +12,10 @@ from operator import itemgetter
 _LANGUAGES = tomllib.loads((resources.files("context_summarize.redaction") / "data/words.toml").read_text("utf-8"))
 CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
-_STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
+STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
 """A text that, in lower case, holds none of these holds no telling word."""
 _STEM = re.compile(
-    "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(_STEMS, itemgetter(0)))
+    "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(STEMS, itemgetter(0)))
 )
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from context_summarize.core.nodes import View
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.render import Rendering
-from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.request_limits import RequestLimits

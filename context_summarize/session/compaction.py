@@ -7,10 +7,9 @@ from collections import deque
 from dataclasses import replace
 
 from context_summarize.background import in_thread
-from context_summarize.core.nodes import with_children
+from context_summarize.core.nodes import View, with_children
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
-from context_summarize.core.view import View
 from context_summarize.redaction import traceback_of
 from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from context_summarize.config import Config
 from context_summarize.core.log import Log
+from context_summarize.core.nodes import View
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.render import Rendering, render
 from context_summarize.core.segments import Cutting, Segments, derive_segment_tokens, derive_summary_tokens, is_too_long
-from context_summarize.core.view import View
 
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import GROWTH, Limits
@@ -22,10 +21,16 @@ _COLD_SHARE = 0.25
 """A compaction when the provider's cache is empty must free this share of the view."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
-PlanFor = Callable[..., Plan]
-"""See `plan`: it takes reason, focus and known_only."""
 Decision = tuple[Step, Plan | None]
 """The next step, and its plan; None where nothing was planned."""
+
+
+class PlanFor(Protocol):
+    """Plans a compaction from the texts that are known now."""
+
+    def __call__(self, reason: Reason, focus: str | None = None, *, known_only: bool = False) -> Plan:
+        """Returns the plan; the arguments are those of `plan`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

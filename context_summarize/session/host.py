@@ -113,7 +113,8 @@ class Host:
         """
         provider, model, mounted, basis = self.seen(None), self._config.summary_model, self._mounted(), "request"
         if self._config.summary_provider is not None:
-            named = find_provider(self._config.summary_provider, mounted)
+            # Without a host the provider of the request is the only one.
+            named = find_provider(self._config.summary_provider, mounted or {_name_of(provider, {}): provider})
             if named is None and mounted:
                 self.check_summariser()
             if named is None:

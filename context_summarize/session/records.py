@@ -11,9 +11,8 @@ from typing import Any
 from context_summarize.background import in_thread
 from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import SCHEMA_VERSION
+from context_summarize.core.nodes import SCHEMA_VERSION, View
 from context_summarize.core.record_format import Recorded, from_data, to_data
-from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import to_make
+from context_summarize.core.nodes import View, to_make
 from context_summarize.core.plan import Reason, plan
 from context_summarize.core.render import render
-from context_summarize.core.view import View
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcer import Change
 from context_summarize.session.conversation import Conversation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import tenacity
 from amplifier_core.llm_errors import (
@@ -159,14 +159,9 @@ class Breaker:
         """Seconds until a call is allowed; None if one is allowed now."""
         return left if (left := self._until - self._clock()) > 0 else None
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    def turn(self) -> AbstractAsyncContextManager[None]:
         """Lets a call run. After a pause the first call is a probe; the others wait for its outcome."""
-        if not self._pause:
-            yield
-            return
-        async with self._probing:
-            yield
+        return self._probing if self._pause else nullcontext()
 
     def reset(self) -> None:
         """Closes the breaker and forgets its failures."""

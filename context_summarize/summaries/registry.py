@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from context_summarize.background import end_tasks, in_thread, until_done
 from context_summarize.core.frames import show_node
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view import ShownNode
+from context_summarize.core.nodes import Node, ShownNode, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of

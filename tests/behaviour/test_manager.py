@@ -81,6 +81,15 @@ async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(caplog)
     assert "without summary_model 'tiny-1'" in record.getMessage()
 
 
+async def test_without_a_host_the_name_of_the_summariser_means_the_provider_of_the_request():
+    made = SummarizingContextManager(keep_recent=4, summary_provider="main", summary_model="tiny-1")
+    await made.set_messages(tool_session(12))
+    provider = ScriptedProvider(then=answer, name="main")
+    assert nodes(await made.get_messages_for_request(900, provider))
+    assert {request.model for request in provider.requests} == {"tiny-1"}
+    await made.close()
+
+
 async def test_auto_compact_false_makes_compactions_only_to_fit():
     made = await session(auto_compact=False).add(tool_session(12))
     tokens = await made.manager.get_token_count()

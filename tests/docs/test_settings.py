@@ -143,6 +143,7 @@ async def test_the_page_on_privacy_names_every_file_of_a_session(tmp_path):
     for part in (rows[:4], rows):
         await manager.set_messages(part)
         await manager.get_messages_for_request(provider=provider)
+        await manager.settle()  # nothing is written while the files are looked at
         left.append(_left(tmp_path))
     await manager.clear()
     await manager.close()

@@ -29,8 +29,8 @@ import regex
 import context_summarize
 from context_summarize import SummarizingContextManager
 from context_summarize.core.log import Log
+from context_summarize.core.nodes import View
 from context_summarize.core.record_format import to_data
-from context_summarize.core.view import View
 from context_summarize.messages.reading import analyse
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider

@@ -9,11 +9,10 @@ import pytest
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, next_run
+from context_summarize.core.nodes import Node, View, next_run
 from context_summarize.core.plan import Plan, Reason, next_plan, plan
 from context_summarize.core.render import results
 from context_summarize.core.segments import Cutting, Segments
-from context_summarize.core.view import View
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow

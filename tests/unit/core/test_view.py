@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from context_summarize.core.log import Log
+from context_summarize.core.nodes import View
 from context_summarize.core.render import render
-from context_summarize.core.view import View
 from context_summarize.messages.reading import analyse
 from tests.support.managed import Managed
 from tests.support.rows import assistant, calls, hook, result, tool_session, user

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from context_summarize.config import Config
-from context_summarize.core.nodes import Node
+from context_summarize.core.nodes import Node, View
 from context_summarize.core.plan import Plan, Reason
-from context_summarize.core.view import View
 from context_summarize.session.decide import Facts, Step, decide
 from context_summarize.session.request_limits import own_limits
 from tests.support.paths import ROOT
