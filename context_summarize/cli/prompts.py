@@ -66,11 +66,7 @@ def _warning(prompts: PromptSet) -> str | None:
 
 
 def _copied(prompts: PromptSet, target: Path) -> Path:
-    """Copies the files of a set into a new folder; returns the folder.
-
-    Raises:
-        TemplateError: the target exists or cannot be created.
-    """
+    """Copies the files of a set into a new folder; returns the folder."""
     try:
         folder = target.expanduser()
         folder.mkdir(parents=True)

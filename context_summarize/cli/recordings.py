@@ -154,11 +154,7 @@ async def _played(
 
 
 async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
-    """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`.
-
-    Raises:
-        CommandError: the module is not installed, cannot be loaded, or mounts no provider.
-    """
+    """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`."""
     found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
     if module not in found:
         known = ", ".join(sorted(name for name in found if name.startswith("provider-"))) or "none"

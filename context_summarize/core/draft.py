@@ -18,11 +18,11 @@ from context_summarize.tokens.measure import measure
 
 FRAME_TOKENS = 70
 """Estimate of the frame's tokens for a summary that has no row yet."""
-_FREE = 0.9
-"""Merging goes on until a tenth of the summaries' share is free."""
+_FILLED = 0.9
+"""Merging goes on until summaries take at most this part of their share."""
 _AIMS = (0.9, 0.6, 0.3, 0.0)
-"""Shares of the room to aim at when any row may be shortened. A share below 1 leaves room for the next row. If rows
-cannot be cut so far that the view fits, the next share is tried."""
+"""Shares of the room to aim at when any row may be shortened. A share below 1 leaves room for the next row. If the
+view still does not fit, rows are cut again with the next share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class PlanInput:
 
 
 class Draft:
-    """Begins with the current view, in which the newest user message is marked anew; its steps make the next view.
+    """Begins with the current view and the present pins; its steps make the next view.
 
     Args:
         known_only: True to summarise and merge only as far as texts are known.
@@ -72,7 +72,7 @@ class Draft:
         )
         self._shortened: Mapping[int, int] | None = None
         self._sizes = list[int]()
-        """The size of each group of `_from_frontier` with the rows `_shortened`."""
+        """The size of each group of `_from_frontier` while the rows in `_shortened` are cut."""
         self._shorten_first_user()
         self.level = 1
         """The last step taken; see `Plan.level`."""
@@ -89,7 +89,7 @@ class Draft:
         return self.size() <= self._given.limits.view_room
 
     def notes_room(self) -> int:
-        """Returns the tokens that the row of notes may take: at most half of the freed ones."""
+        """Returns the tokens that the row of notes may take: at most half of those that this plan frees."""
         return self._notes_room(self._size())
 
     def _notes_room(self, size: int) -> int:
@@ -104,7 +104,9 @@ class Draft:
             self._sizes, self._shortened = [*map(self._group_size, self._from_frontier)], view.shortened
         summarised = log.group_position(view.frontier_row) - log.group_position(self._given.view.frontier_row)
         beside = sum(map(self._group_size, verbatim_groups(log, view)))
-        summaries = measure(no_summary(log, view.frontier), log.count) if view.is_bare else self._size_of(view.nodes)
+        summaries = self._size_of(view.nodes)
+        if view.is_bare:
+            summaries = measure(no_summary(log, view.frontier), log.count)
         return self._opening + summaries + beside + sum(self._sizes[summarised:])
 
     def _group_size(self, group: Group) -> int:
@@ -149,7 +151,7 @@ class Draft:
         if segments is None or self._size_of(nodes) <= room:
             return nodes
         cutting = segments.cutting
-        while self._size_of(nodes) > _FREE * room:
+        while self._size_of(nodes) > _FILLED * room:
             run = next_run(nodes, limits.fan_in)
             if not run or not self._may_show(made := merge_node(run, cutting.merge_hash, cutting.summary_tokens)):
                 break
@@ -205,14 +207,15 @@ class Draft:
         log, sizes = self._given.log, dict[int, int]()
         for group in (*verbatim_groups(log, self.view), *log.from_row(self.view.frontier_row)):
             for entry in log.entries(group):
-                row = None if entry.origin is None else log.rows[entry.origin]
-                is_host_system = row and row.role in SYSTEM_ROLES and row.pinned
-                if entry.origin is not None and not is_host_system:
+                if entry.origin is None:
+                    continue
+                row = log.rows[entry.origin]
+                if not (row.role in SYSTEM_ROLES and row.pinned):
                     sizes[entry.origin] = short(log, entry, self.view).tokens
         return sizes
 
     def _shorten_first_user(self) -> None:
-        """Shortens a long first user message to a tenth of the base, once it is pinned."""
+        """Shortens a long first user message to a tenth of the base once the frontier has passed it."""
         log, view = self._given.log, self.view
         if not view.frontier or not log.users or log.users[0] in view.pinned:
             return

@@ -22,10 +22,11 @@ class Log:
     """The rows as they came, their groups, sizes and hashes.
 
     A group has a position among all closed groups. A rendered group, one that the summariser reads, also has an ordinal
-    among the rendered groups. Segments, nodes and frontiers use the ordinal, because hosts do not save other groups.
+    among the rendered groups. Segments, nodes and frontiers use the ordinal: it is the same after a resume, because
+    hosts save all rendered rows.
 
-    Sizes, entries and hashes are computed at the first call and kept. A thread may compute them ahead; if another
-    thread computes the same one meanwhile, it gets the same value.
+    Sizes, entries and hashes are computed at the first call. Sizes and hashes stay; `keep_entries_of` drops entries. A
+    thread may compute them ahead; if another thread computes the same one meanwhile, it gets the same value.
 
     Args:
         count: returns the tokens of a text.
@@ -54,7 +55,7 @@ class Log:
         """Rendered groups that are user messages."""
         self.always_verbatim: array[int] = array("q")
         """Positions in `groups` of the groups that views show verbatim even before the frontier. Of equal system rows
-        only the first is one."""
+        only the first counts."""
         self.shortened: dict[tuple[int, int], Entry] = {}
         """Shortened rows of views, by row and kept tokens."""
         self.node_rows: dict[Place, ShownNode] = {}
@@ -67,8 +68,7 @@ class Log:
         self._system_texts: set[str] = set()
         self._grouper = Grouper()
         self._hashes: dict[int, bytes] = {}
-        """The hashes of rendered groups. A record's name is made only from these, because hosts may save no other
-        rows."""
+        """The hashes of rendered groups. Only these make a record's name: other rows may be missing after a resume."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -88,7 +88,7 @@ class Log:
         return closed
 
     def _is_repeated(self, row: Row) -> bool:
-        """Returns True for a system row whose equal came before it: hosts may add their prompt again and again."""
+        """Remembers a system row; returns True if an equal one came before: hosts may add their prompt repeatedly."""
         if row.role not in SYSTEM_ROLES:
             return False
         text = compact_json([row.role, row.raw.get("content")])

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
@@ -28,7 +29,7 @@ from context_summarize.transcript.rendered import RenderedRow, counted
 logger = logging.getLogger(__name__)
 
 _MOST_RESULTS = 1_000_000
-"""So far back, in characters, tool results are read at one compaction. Of older rows only the rest is read."""
+"""Characters of the newest groups that one compaction reads with tool results. Of older ones it reads the first row."""
 _LONG_ROW = 125_000
 """Rows are cut as for a segment of this many tokens. So only the two ends of a very long row are read."""
 _MOST_LOST = 500
@@ -58,7 +59,7 @@ class _Rule:
     sentences: Sequence[tuple[Place, str]]
     """The sentences of the user that it quotes."""
     is_foreign: bool
-    """True if the user's messages that the summary represents say nothing like it."""
+    """True if no message of the user in this part says anything like it. False also if some are not known any more."""
 
 
 class NotesLog:
@@ -66,7 +67,7 @@ class NotesLog:
 
     Args:
         readings: empty readings.
-        heading: the prompt set asks a summary to quote rules under it; "" = the set asks for no rules.
+        heading: the line below which summaries quote rules; "" = the prompt set asks for none.
         frame: the frame of a shown summary.
     """
 
@@ -88,7 +89,7 @@ class NotesLog:
         """Returns the view with notes of at most `room` tokens, and the counts of exact values that it keeps.
 
         Args:
-            view: has its whole summaries, and the places and lost values of the view before it.
+            view: the new view. Its summaries are uncut; its places and lost values are still those of `before`.
             before: the view before it.
             earlier: summaries that this view merges or drops.
             operations: lines for the host's running jobs.
@@ -96,7 +97,9 @@ class NotesLog:
         log, readings = self._log, self._read(view.frontier)
         shown = [(item.node, item.summary) for item in view.shown]
         rules = [self._rules(node, one, readings) for node, one in (*shown, *earlier)]
-        places = {*view.places, *(place for lines in rules for line in lines for place, _ in line.sentences)}
+        places = {*view.places}
+        for line in chain.from_iterable(rules):
+            places.update(place for place, _ in line.sentences)
         texts = [_without(lines, one.text) for (_, one), lines in zip(shown, rules, strict=False)]
         given = self._rest_of_view(view, texts)
         gone = values_in("\n".join(one.text for _, one in earlier))
@@ -128,7 +131,7 @@ class NotesLog:
     def _kept(self, readings: Readings, before: View, shown: Set[str]) -> Kept:
         """Counts which of the values that a request with the view `before` showed are still in `shown`.
 
-        They are the values of the rows summarised since, and those in the summaries and notes of the view before.
+        They are the values of the rows summarised since, and those that stood before the verbatim part of that request.
         """
         first = self._log.message_range(0, before.frontier)[1] + 1 if before.frontier else 1
         said = [*_texts_of(entry.row for entry in render(self._log, before).head if entry.origin is not None)]
@@ -137,7 +140,7 @@ class NotesLog:
         wanted = {value: None for value in readings.values(1) if value in earlier}
         wanted |= dict.fromkeys(readings.values(first))
         lost = [value for value in wanted if value not in shown]
-        return Kept(len(wanted) - len(lost), len(lost), tuple(lost[:-4:-1]))
+        return Kept(len(wanted) - len(lost), len(lost), tuple(reversed(lost[-3:])))
 
     def _read(self, frontier: int) -> Readings:
         """Reads the rendered groups before the frontier. If many come at once, it skips the older results."""
@@ -153,7 +156,7 @@ class NotesLog:
             return self._readings.until(self._log.message_range(0, frontier)[1] if frontier else 0)
 
     def _take_in(self, ordinal: int, *, has_results: bool) -> None:
-        """Reads one group whole or not at all."""
+        """Reads one group. After an error nothing of it is kept."""
         number = self._log.message_range(ordinal, ordinal + 1)[0]
         try:
             self._readings.read(self._rows(ordinal, number, has_results=has_results))

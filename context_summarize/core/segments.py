@@ -1,4 +1,4 @@
-"""Cuts a log into segments, and makes their nodes and those of merges."""
+"""Cuts a log into segments, and makes a node for each."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def is_too_long(segment_tokens: int, base: int) -> bool:
 def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:
     """Returns how many of these groups make the next segment; None while it is not closed.
 
-    A segment ends at the first group boundary at or past `segment_tokens`, or at the first user turn within the next
-    quarter of that length. It is closed only once that turn or the whole quarter has come. So later groups never move
-    the cut.
+    A segment ends at the first group boundary at or past `segment_tokens`. If a user turn begins within the next
+    quarter of that length, it ends there instead. It is closed only once that turn or the whole quarter has come. So
+    later groups never move the cut.
 
     Args:
         groups: for each rendered group its `cut_length` in bytes, and True for a user message.
@@ -81,7 +81,7 @@ class Segments:
         """The rows of groups that are in no segment yet, cut and redacted."""
 
     def with_boundary_at(self, group: int) -> Segments:
-        """Returns segments of which one begins at this rendered group: these segments if one does, else new ones."""
+        """Returns these segments if one begins at this rendered group, else new segments that begin there."""
         if group == self.first_group or any(leaf.end_group == group for leaf in self.leaves):
             return self
         return Segments(self.log, self.cutting, group)
@@ -98,7 +98,8 @@ class Segments:
     def backlog(self) -> int:
         """Returns about how many characters `render_ahead` must read."""
         unread = (ordinal for ordinal in self._uncut() if ordinal not in self._rendered)
-        return self.log.characters_from(self.log.row_of(next(unread, len(self.log.rendered))))
+        first = next(unread, len(self.log.rendered))
+        return self.log.characters_from(self.log.row_of(first))
 
     def render_ahead(self) -> None:
         """Renders the groups that have closed since the last time; a thread may do it."""
@@ -145,7 +146,7 @@ class Segments:
 
 
 def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
-    """Returns the rendered rows that a level-0 node represents, cut as its key was made, numbered from 1."""
+    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1."""
     return _run(log, node.first_group, node.end_group, node.segment_tokens)
 
 
@@ -160,5 +161,5 @@ def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
 def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:
     """Returns the rows of a segment, numbered from 1."""
     rows = [row for group in groups for row in group]
-    # The rows of a segment of one group have their numbers already; there may be thousands.
+    # A row with the right number is not copied: a segment of one group may have thousands.
     return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))

@@ -50,7 +50,7 @@ def _checked_key(key: Any, where: str) -> Any:
     if type(key) is str:
         return _KEYS.get(key, key)
     if not isinstance(key, _SCALARS):
-        raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
+        raise MessageError(f"{where} has a key of type {type(key).__name__}; pass strings as keys")
     return _checked_int(key, f"a key of {where}") if isinstance(key, int) else key
 
 
@@ -64,7 +64,7 @@ def normalise(message: Any) -> JsonRow:
     """Checks a row and copies it deeply; pydantic blocks become dicts.
 
     Raises:
-        MessageError: no dict, no role or an unknown one, a tool row without id, or a value that cannot become JSON.
+        MessageError: the row is no dict, has no known role, lacks the id of its call, or holds what cannot become JSON.
     """
     if not isinstance(message, Mapping):
         raise MessageError(f"a message must be a dict, got {type(message).__name__}")

@@ -25,7 +25,7 @@ _CALLS = _NAMES = 0.2
 _LOST = 0.25
 """Share of the rest for lines with a value of a summary that is gone."""
 _ENDS = 0.15
-"""Share of the then remaining room that the ends of turns may take at least."""
+"""Share of what then remains that is reserved for the ends of turns."""
 _LONG_COMMAND = 120
 """Characters of a quoted command."""
 _MARK = 8
@@ -52,7 +52,9 @@ def write(readings: Readings, given: Given, room: int, count: Count) -> str:
     said = _words(words, readings, given, room, count)
     used = dict(reversed(readings.named_again.items()))
     lines += _fitting(_lines(used, shown | spelled_values(said)), room - count(said) - 1, count)
-    return "\n".join(part for part in (said, calls, names, *([_USED, *lines] if lines else [])) if part)
+    if lines:
+        lines = [_USED, *lines]
+    return "\n".join(part for part in (said, calls, names, *lines) if part)
 
 
 def _fitting(items: Iterable[str], room: int, count: Count) -> list[str]:
@@ -89,6 +91,7 @@ def _words(words: Words, readings: Readings, given: Given, room: int, count: Cou
     rules = [at for at, one in enumerate(said) if one.has_sign or (one.number, one.place) in given.rules]
     lost = {value.lower() for value in given.lost_values}
     with_lost = [at for at, one in enumerate(said) if not lost.isdisjoint(one.terms)]
+    # Rules come first, then sentences with a lost value, the newest first, then all others.
     for sentences in (words.in_turn(rules), with_lost[::-1], words.in_turn(range(len(said)))):
         room = words.take(sentences, room)
     ends = _ends(words, readings, given, room + for_ends, count)
@@ -117,7 +120,7 @@ def _said(words: Words, readings: Readings, ends: Mapping[int, Line]) -> Iterato
     chosen = groupby(sorted(words.chosen), key=lambda at: readings.said[at].number)
     quoted = {number: _message(readings.said, [*found]) for number, found in chosen}
     for number in sorted({*quoted, *ends}):
-        # A message that another row shows has its number here all the same: the words below answer it, no other one.
+        # The number is written even if another row shows the message: else the words below seem to answer another.
         yield f"#{number} {quoted.get(number, GAP)}"
         if number in ends:  # on a line of its own: the user's words never begin a line, so they cannot imitate it
             yield f"→ #{ends[number].number} {ends[number].text}"

@@ -1,8 +1,8 @@
 """Removes secrets of well-known formats, and matches of the user's own patterns, from a text. Linear, idempotent.
 
-A format with its own prefix is enough. A value without one (a password, a key of some service) is removed if a word
-before it, or the heading of its column, says what it is: a password however weak it looks, a key if it looks drawn. A
-text with escapes, colour codes or continued lines is searched without them.
+A value in a format with its own prefix is always removed. A value without one (a password, a key of some service) is
+removed if a word before it, or the heading of its column, says what it is: a password always, a key only if it looks
+random. A text with escapes, colour codes or continued lines is searched without them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _rules(text: str) -> Iterator[Rule]:
 
 
 def _blank(span: Span) -> str:
-    """Returns brackets and blanks, as a mark has them, as long as the span: all places stay where they are."""
+    """Returns an empty mark as long as the span, so that later positions do not move."""
     length = span.end - span.first
     return "[" + " " * (length - 2) + "]" if length > 1 else "]"
 
@@ -60,17 +60,17 @@ def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
 
 
 def _disguised(text: str, joined: bool) -> Iterator[Span]:
-    """Finds secrets in a view without disguises. In the joined view only those count that were split."""
+    """Finds secrets once escapes and colour codes are gone; if `joined`, only those that a code or line end split."""
     view = View(text, _JOINED if joined and "\n" in text else _SPACED, "" if joined else " ")
     if view.text != text:
         for one in _in_turn(_rules(view.text), view.text):
-            # The rows of a key need their line breaks, which the joined view takes for ends of continued lines.
+            # Private keys are not searched here: the joined view has no line breaks, and the rows of a key need them.
             if not joined or (one.kind != KIND and view.is_joined(one)):
                 yield view.back(one)
 
 
 def _torn(text: str) -> Iterator[Span]:
-    """Finds tokens that the end of a line splits; the first part holds the prefix."""
+    """Finds tokens that the end of one line splits."""
     end = 0
     for torn in _TORN.finditer(text) if "\n" in text else ():
         word, edge = torn["left"] + torn["right"], len(torn["left"])
@@ -88,7 +88,7 @@ def _without_known(text: str) -> str:
     plain = View(text, _ESCAPED)
     rules = list(_rules(plain.text))
     as_it_is = partial(_in_turn, rules)
-    # What needs no disguise is found where the words around it are as meant; torn tokens once whole ones are gone.
+    # The order: split secrets, the text without codes, the text as it is, and last the tokens that a line end splits.
     known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is, _torn)
     spans = list(columns(plain.text)) if assigned in rules else []
     for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
@@ -129,7 +129,7 @@ def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> 
     A provider's or a hook's error may quote a request with its key, and a log is read by others than a session is.
 
     Args:
-        setting: the setting `redact`: the user's own patterns are taken out too, and `False` leaves the known formats.
+        setting: the setting `redact`: its own patterns are removed too. `False` removes the known formats all the same.
     """
     text = "".join(traceback.format_exception(error)).rstrip()
     redact = build_redactor(setting or True)
@@ -161,14 +161,15 @@ _SIGNS = r"\x1b\^\u241b\x07\[\u00ad\u200b-\u200d\u2060\ufeff%&="
 _JOINED = re.compile(rf"(?=[{_SIGNS}\\\r\n\"'])(?:{_COLOUR}|{_CONTINUED}|{_CODED})")
 _SPACED = re.compile(rf"(?=[{_SIGNS}])(?:{_COLOUR}|{_CODED})")
 _GOES_ON = re.compile(r"[\w-]|\.{1,2}\w")
-"""Matches after a token that ends within another one, which begins on the next line."""
+"""Matches if the text goes on after a token, so that the token is only a part of a word."""
 
 
 class View:
     """A text as it is meant: without escapes and colour codes, each of which is one character here, or none.
 
     Args:
-        gap: replaces a colour code: a blank for secrets that begin or end at one, nothing for secrets that it splits.
+        gap: replaces a colour code or the end of a continued line: a blank for secrets that begin or end at one,
+            nothing for secrets that it splits.
     """
 
     def __init__(self, text: str, disguises: re.Pattern[str], gap: str = "") -> None:
@@ -181,7 +182,7 @@ class View:
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int], dict[int, int]]:
-        """Returns the place after each difference, how much longer the original is up to there, and widths of codes."""
+        """Returns the place after each code, how many characters were removed so far, and the width of each code."""
         places, shifts, widths = [0], [0], {}
         for found in self._disguises.finditer(self._of):
             at = found.start() - shifts[-1]
@@ -194,8 +195,12 @@ class View:
     def back(self, span: Span) -> Span:
         """Returns the span in the original. What was taken out at its ends stays outside."""
         places, shifts, widths = self._places
-        first, last = (at + shifts[bisect_right(places, at) - 1] for at in (span.first, span.end - 1))
-        return Span(first, last + widths.get(span.end - 1, 1), span.kind)
+
+        def original(at: int) -> int:
+            return at + shifts[bisect_right(places, at) - 1]
+
+        last = span.end - 1
+        return Span(original(span.first), original(last) + widths.get(last, 1), span.kind)
 
     def is_joined(self, span: Span) -> bool:
         """Returns True for a whole token that holds, in the original, something that the view does not show."""

@@ -69,11 +69,7 @@ def _path(given: str) -> Path:
 
 
 def _stored(beginning: str) -> Path:
-    """Returns the transcript of the session in Amplifier's folder whose id is this, or begins with it.
-
-    Raises:
-        CommandError: no session, or several.
-    """
+    """Returns the transcript of the session in Amplifier's folder whose id is this, or begins with it."""
     folder = Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser() / "projects"
     every = {path.parent.name: path for path in folder.glob(f"*/sessions/*/{_TRANSCRIPT}")}
     found = [beginning] if beginning in every else sorted(name for name in every if name.startswith(beginning))

@@ -70,7 +70,7 @@ class Host:
         return self._config.recall_tool or RECALL in self._mounted("tools")
 
     def seen(self, provider: Any | None) -> Any | None:
-        """Returns the provider of this request: the one passed, else the last seen, else the first mounted."""
+        """Remembers the provider passed, and returns it; else returns the last one, else the first mounted."""
         if provider is not None:
             self._provider = provider
         if self._provider is not None:
@@ -94,14 +94,15 @@ class Host:
         await system.refresh()
         cap = self._config.threshold_tokens
         own_cap = None if cap is None else self.meter.own(cap)
+        own_budget = max(1, self.meter.invert(budget))
         limits = RequestLimits(
             budget=budget,
-            own=own_limits(self._config, max(1, self.meter.invert(budget)), system.tokens, own_cap),
+            own=own_limits(self._config, own_budget, system.tokens, own_cap),
             system_prompt=system.text,
             status=system.status,
             correct=self.meter.correct,
         )
-        if not wanted.hard_fit:  # a budget for one request alone
+        if not wanted.hard_fit:  # its budget is for that request alone
             self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
         return limits
 
@@ -109,7 +110,7 @@ class Host:
         """Returns the provider that writes summaries, with its model; None without one.
 
         It is `summary_provider` if that is mounted, or the provider that the role resolves to. Else it is the provider
-        of the request. This one is not asked for the model of a `summary_provider` that is not mounted.
+        of the request. If `summary_provider` is not mounted, `summary_model`, a model of it, is ignored.
         """
         provider, model, mounted, basis = self.seen(None), self._config.summary_model, self._mounted(), "request"
         if self._config.summary_provider is not None:
@@ -132,9 +133,9 @@ class Host:
     async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
         """Returns the first mounted candidate for `summary_model_role`; without one None, which is logged once.
 
-        Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
-        amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
-        with `provider` and `model`. It is asked once, because it may ask each provider for its models.
+        The capability `model_role_resolver`, of amplifier-bundle-routing-matrix or another router, has
+        `async resolve(role)`, which returns candidates with `provider` and `model`. amplifier-foundation's
+        hooks-session-naming uses it in the same way. It is asked once, because it may ask each provider for its models.
         """
         resolver = self._capability(_RESOLVER)
         if self._of_role is None and resolver is not None and mounted:
@@ -182,7 +183,7 @@ class Host:
     def operations(self) -> tuple[str, ...]:
         """Returns a line for each job that runs beside the conversation, at most twenty.
 
-        Returns none if the host has no list of them, or if the list cannot be read.
+        Returns an empty tuple if the host has no list of them, or an unreadable one.
         """
         try:
             found = self._capability(_OPERATIONS)

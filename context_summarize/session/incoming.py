@@ -20,7 +20,7 @@ from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
 
 _AT_ONCE = 50
-"""Rows that are checked before other tasks get a turn. No thread checks them, because the host may change its rows."""
+"""Rows that are checked before other tasks get a turn. No thread checks them: the host might change one meanwhile."""
 
 
 class Incoming:
@@ -98,7 +98,7 @@ class Incoming:
                     await self.file.append(rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
-        """Replaces the history by `rows`, whose first `same` are unchanged, and the log's rows from `before` on."""
+        """Makes a new history of `rows`, whose first `same` are unchanged, and then the log's rows from `before` on."""
         kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
         while True:
             steered = self._current.chat.steered
@@ -106,7 +106,7 @@ class Incoming:
             fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], named(steered.pins, log))
             if self._current.chat.log is not log:
                 return
-            if self._current.chat.steered is steered:  # else the user has pinned meanwhile
+            if self._current.chat.steered is steered:  # else the user has pinned or undone something meanwhile
                 break
         added = [row.raw for row in log.rows[before:]]
         self._current.begin(fresh)
@@ -120,14 +120,15 @@ class Incoming:
         await self.ready()
         async with self._replacing:
             log = self._current.chat.log
-            later = [row.raw for row in log.rows[len(log) - (self._added - added) :]]
+            before = len(log) - (self._added - added)
+            later = [row.raw for row in log.rows[before:]]
             self._current.begin(self._current.fresh())
             self._current.summaries.forget_refusals()
             self._current.summarizer.forget_failures()
             self._take(later)
             if self.file is not None:
-                await self.file.replace(later)  # first: the host may cancel while the record is written
-            # The session's record now holds no pins and nothing undone.
+                await self.file.replace(later)
+            # Last, because the host may cancel while it is written: a record without pins and with nothing undone.
             await self._current.records.write(self._current.chat)
 
 

@@ -28,16 +28,16 @@ from context_summarize.summaries.services import Statistics
 class SummarizingContextManager:
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
 
-    `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: it keeps the history, and the
-    provider passed to `get_messages_for_request` writes the summaries; without one they are fallbacks made by code.
+    `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: the provider passed to
+    `get_messages_for_request` writes the summaries. If none is passed, code writes fallbacks.
 
     Args:
         coordinator: the session's coordinator; None without a host.
         config: settings, checked or as a mapping; or pass them as keywords.
         store: keeps the summaries; by default the one that `cache` names, else memory. (`mount()` passes a file in
             the user's Amplifier folder.)
-        clock, sleep: seconds, for retries and measured waiting; replaced in tests.
-        now: seconds since 1970, for the time of rows; replaced in tests.
+        clock, sleep: functions that tell the time and wait, in seconds; tests replace them.
+        now: returns the seconds since 1970, for the time of rows; tests replace it.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -85,7 +85,7 @@ class SummarizingContextManager:
 
         Args:
             token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
-            provider: the provider of the request; it writes the summaries too unless `summary_provider` is set.
+            provider: the provider of the request; it also writes the summaries, unless the settings name another.
 
         Raises:
             TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
@@ -106,7 +106,7 @@ class SummarizingContextManager:
 
         Args:
             retain_contents: contents of user rows marked ephemeral and persisted. If a compaction has summarised one,
-                the request shows it whole right after the summaries. Anything but a list raises TypeError.
+                the request shows it whole right after the summaries. One text, or no collection, raises TypeError.
             provider, token_budget: as in `get_messages_for_request`.
             hard_fit: True if the provider has refused the last request as too large; this one is smaller.
         """
@@ -156,11 +156,11 @@ class SummarizingContextManager:
         await self.set_messages(messages)
 
     async def clear(self) -> None:
-        """Forgets the conversation. The store keeps its summaries, under keys that are not looked up any more."""
+        """Forgets the conversation. The store keeps its summaries; equal messages would find them again."""
         await self._incoming.clear()
 
     async def get_token_count(self) -> int:
-        """Returns the tokens of the view as it would be sent now, without a compaction; 0 while it is empty."""
+        """Returns the tokens of the request as it would be sent now; 0 without messages and system prompt."""
         await self._incoming.ready()
         return await self._current.tokens()
 
@@ -211,7 +211,7 @@ class SummarizingContextManager:
         return await self._steering.unpin(messages)
 
     async def settle(self) -> None:
-        """Waits at most `wait_seconds` for prefetched summaries. Replays leave no time between requests."""
+        """Waits at most `wait_seconds` for prefetched summaries. Replays call it: their requests follow at once."""
         await self._current.prefetch.settled(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
@@ -224,7 +224,8 @@ class SummarizingContextManager:
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = bound = served.budget if served else DEFAULT_BUDGET
         if served and self._config.auto_compact:
-            bound = served.used(served.own.defer_below(chat.left_by_last(chat.rendering())))
+            left = chat.left_by_last(chat.rendering())
+            bound = served.used(served.own.defer_below(left))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
 
@@ -251,7 +252,7 @@ class SummarizingContextManager:
         self._host.system.set_factory(factory)
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
-        """Sets the factory of the system prompt; each request calls it once. Its prompt hides stored system rows.
+        """Sets the factory of the system prompt; each request calls it anew. Its prompt hides stored system rows.
 
         System rows of hooks stay. Reminder blocks of the prompt move to the end of the request. A factory that cannot
         be called raises TypeError.
@@ -278,7 +279,7 @@ class SummarizingContextManager:
         self._current.summaries.end_waits()
 
     async def prepare(self) -> None:
-        """Checks `summary_provider` and looks for the tool `recall`, once all modules are mounted."""
+        """Checks the settings for the summariser, and begins with the tool `recall`, once all modules are mounted."""
         self._host.check_summariser()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
@@ -286,8 +287,8 @@ class SummarizingContextManager:
     async def finish(self) -> None:
         """Ends the session's work: waits some seconds for summaries under way, stores them, and ends the others.
 
-        With `close()` it takes at most five seconds. Hosts clean up their providers before the context, so a call that
-        still ran then would fail.
+        This method and `close()` together take at most five seconds. Hosts close their providers before the context,
+        so a call that runs longer than this method would fail.
         """
         await self._current.finish()
 

@@ -57,11 +57,11 @@ class Prefetch:
             self._start(chat, limits, target)
 
     def _start(self, chat: Conversation, limits: RequestLimits, target: Target) -> None:
-        """Starts every summary of the next compaction whose children are known."""
+        """Starts summaries whose children are known; a small merge waits until nothing else is missing."""
         plan = next_plan(self._plan_input(chat, limits))
         unmade = {node.place: node for node in to_make(plan.missing, self._summaries.text_of)}
         first = [node for node in unmade.values() if all(map(self._summaries.text_of, node.children))]
-        # A merge of few nodes is wasted if the estimated sizes were too high, or if more nodes follow.
+        # The small merge waits because real sizes may make it needless, and because more nodes may join it.
         with_small = plan.reached and all(node.children for node in first)
         for node in first:
             is_small = 0 < len(node.children) < limits.own.fan_in

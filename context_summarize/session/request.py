@@ -125,7 +125,7 @@ class Requests:
         """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         last_log, last_rows = self._last
-        # Summaries were made ahead only if the log has grown since its last request. After a resume there was none.
+        # Summaries were made ahead only if the log has grown since its last request. A resumed log has had none.
         has_grown = last_log is chat.log and len(chat.log) > last_rows
         has_provider = self._host.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
@@ -133,11 +133,12 @@ class Requests:
         # A request compacts once; twice only if rows that came meanwhile do not fit.
         most_compactions = 2 if seen.used > limits.budget and not is_manual else 1
         seconds = self._services.clock() - self._last_at
+        left = chat.left_by_last(seen.rendering)
         return Facts(
             used=seen.used,
             budget=limits.budget,
             compact_from=seen.due if self._config.auto_compact else math.inf,
-            defer_below=limits.used(limits.own.defer_below(chat.left_by_last(seen.rendering))) if is_busy else 0.0,
+            defer_below=limits.used(limits.own.defer_below(left)) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=seen.may_prefetch and seconds > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=is_manual,
@@ -148,7 +149,7 @@ class Requests:
         )
 
     def _identity(self, seen: Situation, late_at: int | None = None) -> tuple[object, ...]:
-        """Returns the values by which two requests differ, without our own limits, which each measurement changes.
+        """Returns the values that identify a request. Our own limits are not among them: each response changes them.
 
         Args:
             late_at: the registry's version, if the request went on without late summaries. When one arrives the
@@ -158,7 +159,7 @@ class Requests:
         return (chat.log, len(chat.log), chat.view, limits.budget, limits.system_prompt, late_at)
 
     def _is_answered(self, seen: Situation) -> bool:
-        """Returns True if the same request was answered before: hosts may ask three times."""
+        """Returns True if the same request was answered before: a host may send it several times."""
         if self._current.answered == self._identity(seen):
             return True
         # It may have gone on without late summaries. Then it is the same request until one arrives.
@@ -166,13 +167,16 @@ class Requests:
 
     async def _act(self, wanted: RequestOptions, given: RequestLimits, attempts: Attempts) -> Situation:
         """Decides and acts until the request goes on; returns the last look."""
-        begun, first_rows, is_due = None, 0, False
+        segments_before, first_rows, is_due = None, 0, False
         try:
             while True:
-                # Once the first of several requests has compacted, the others need not plan or write that again.
+                # Requests take turns, so that only the first of several makes the compaction.
                 async with self._turn:
                     seen = await self.observe(wanted, given)
-                    if not seen.is_near or (facts := self.facts(seen, wanted, attempts)).reason is None:
+                    if not seen.is_near:
+                        return seen
+                    facts = self.facts(seen, wanted, attempts)
+                    if facts.reason is None:
                         return seen
                     if not is_due and facts.reason != "cold_cache":
                         if not self.compacting_requests:
@@ -180,8 +184,8 @@ class Requests:
                         is_due = True
                         self.compacting_requests += 1
                     chat = seen.chat
-                    if begun is not chat.segments:
-                        begun, first_rows = chat.segments, len(chat.log)
+                    if segments_before is not chat.segments:
+                        segments_before, first_rows = chat.segments, len(chat.log)
                     # Rows that come during a wait stay verbatim. Otherwise the plan would need more and more texts.
                     limits = seen.limits.keeping(len(chat.log) - first_rows)
                     step, plan = decide_for(facts, self._current.plan_input(chat, limits))
@@ -196,7 +200,7 @@ class Requests:
                 if step != "compact":
                     await self.compactions.fetch(plan, seen, attempts, falls_back=step == "fall back")
                 elif after is not None:
-                    begun = None
+                    segments_before = None
                     await self._record(after, seen, wanted, attempts)
         finally:  # however the request ends
             if is_due:
@@ -205,8 +209,8 @@ class Requests:
                 self._services.totals.waited(attempts.waited)
 
     async def _record(self, chat: Conversation, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> None:
-        """Writes the record of a compaction. The request then counts as answered, unless another one may follow."""
-        # Reminders that it has summarised are shown whole beside the view. With them the request may not fit.
+        """Writes the record of a compaction. The request then counts as answered, unless it may need another."""
+        # The request shows summarised reminders whole beside the view, and may be too large with them.
         if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
             self._current.answered = None
         else:

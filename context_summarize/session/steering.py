@@ -150,11 +150,7 @@ class Steering:
 
 
 def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:
-    """Returns the conversation with the view before its last compaction.
-
-    Raises:
-        SteeringError: the earlier view does not fit.
-    """
+    """Returns the conversation with the view before its last compaction."""
     # Present rows lose their continuation ids, because the compaction has begun a new chain at the provider.
     back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
     size = back.rendering().tokens

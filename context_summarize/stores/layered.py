@@ -25,9 +25,9 @@ _RETRY_SECONDS = 30.0
 class LayeredStore:
     """A `SummaryStore` that reads from memory first, then from the persistent store, and writes to both.
 
-    When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and only
-    memory is used for 30 s. Once the store works again, the missing entries are written. The log shows `name`, which
-    has no secrets.
+    When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning. For
+    30 s nothing is written, and after a failed read nothing is read: memory serves. Once the store works again, the
+    missing entries are written. The log shows `name` or the text of a `StoreUnavailable`; neither has secrets.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LayeredStore:
         self._has_warned = False
         """True from the warning until an entry is written again, for reads may go on working while the disk is full."""
         self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
-        """Entries that are not written yet, the oldest first. They are small next to the history in memory."""
+        """Entries to write, in the order of the next attempts. They need no limit: the history is far larger."""
         self._writer: asyncio.Task[None] | None = None
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
@@ -92,7 +92,7 @@ class LayeredStore:
                 # The text of a foreign error may hold a secret.
                 seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
                 logger.warning(
-                    "%s; meanwhile summaries are kept in memory, and the store is tried again every 30 seconds", seen
+                    "%s; meanwhile summaries are kept in memory, and the store is tried again after 30 seconds", seen
                 )
             self._has_warned = True
             # After a failed write reads go on: a full disk can still be read.

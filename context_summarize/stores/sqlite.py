@@ -44,7 +44,7 @@ _REMEDIES = {
     sqlite3.SQLITE_NOTADB: "name another file in `cache`",
 }
 _DAY = 86_400.0
-_CREATING = threading.Lock()  # closing a new file releases the locks that other connections of the process have on it
+_CREATING = threading.Lock()  # closing a new file releases all locks of this process on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class SqliteStore(TextStore):
                 version = f"it is of version {identity[1]}, and this program reads version {_OURS[1]}"
                 what = version if identity[0] == _OURS[0] else "it is another program's database"
                 raise StoreUnavailable(f"summary store {self.path}: {what}; name another file in `cache`")
-            # It fails while another process opens the file; that process then sets the same mode.
+            # This pragma fails while another process opens the file; that process then sets the same mode.
             with contextlib.suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing, because the system holds its pages. A power cut may lose the last

@@ -47,7 +47,7 @@ _CALL_SECONDS = 120.0
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
 _SMALLEST_SHARE = 1 / 8
-"""An input that is too large for the provider is halved until it fits, at most down to this share.
+"""An input that is too large for the provider is halved until it fits, but not once it is at most this share.
 
 Some providers report no window. The server behind one may take 8,192 tokens, and a segment may have 25,000.
 """
@@ -64,8 +64,8 @@ class _Endpoint:
     takes_hints: bool = True
     """False once it has refused a request with hints (output limit, reasoning effort) and answered one without.
 
-    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. For a model that it does
-    not know it reports 128,000 tokens of output. gpt-4-turbo allows 4,096, and refuses with "max_tokens is too large".
+    The openai provider passes any effort on: gpt-5.5-pro refuses "low", gpt-4 every effort. For unknown models this
+    provider reports 128,000 tokens of output. gpt-4-turbo allows 4,096, and refuses with "max_tokens is too large".
     """
 
 
@@ -133,7 +133,7 @@ class Summarizer:
             except AskLater:
                 raise
             except Exception as error:
-                # `_call` has counted outages. A refused request or answer counts here, once for each summary.
+                # The breaker has counted outages in `_call`. It counts a refusal here, once for each summary.
                 if is_refusal(error):
                     endpoint.breaker.failed()
                 reported = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
@@ -160,7 +160,7 @@ class Summarizer:
         self._services.outbox.put(SUMMARY, data)
 
     def _report_failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """Reports a failure: a permanent one once until a summary is made, a pause never."""
+        """Reports a failure: a permanent one once until a summary is made, a pause before any call never."""
         if not error.attempts and not error.permanent:
             return
         self._services.totals.failed += 1
@@ -193,10 +193,10 @@ class Summarizer:
         )
 
     async def _text_of(self, job: Job, run: _Run) -> str:
-        """Returns the text of a summary. If the provider refuses a request or answers badly, it tries a changed one.
+        """Returns the text of a summary. After a refusal or a bad answer it sends a changed request.
 
-        After a bad answer, a second request gives more room. After a refusal, the input is cut if it was too large;
-        else the hints are left out.
+        After a bad answer, it allows a longer one. After a refusal, the input is cut if it was too large; else the
+        hints are left out.
         """
         limit = input_limit(job.summary_tokens, run.target)
         shown = job if limit is None else job.cut_to(limit)
@@ -204,7 +204,7 @@ class Summarizer:
             try:
                 return await self._call_repeatedly(shown, run)
             except AnswerRefusedError as error:
-                logger.info("answer refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
+                logger.info("an answer is no summary: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
                 if run.had_bad_answer:
                     raise
                 run.had_bad_answer = True
@@ -218,7 +218,7 @@ class Summarizer:
                     raise
 
     async def _call_repeatedly(self, job: Job, run: _Run) -> str:
-        """Makes one call, and repeats it while the provider's errors are temporary and its breaker is closed."""
+        """Makes one call, and at most two more after temporary errors, if no long wait and no pause stands between."""
 
         def gives_up(state: tenacity.RetryCallState) -> bool:
             is_paused = run.endpoint.breaker.retry_in_s is not None
@@ -260,7 +260,7 @@ class Summarizer:
         return text
 
     async def _ask_hooks(self, run: _Run) -> None:
-        """Tells hooks of a call before it is made, so that they can deny it, as loop-streaming does.
+        """Tells hooks of a call first, as loop-streaming does, so that they can deny it.
 
         Raises:
             SummaryUnavailable: a hook denies it.

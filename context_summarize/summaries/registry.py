@@ -21,7 +21,7 @@ from context_summarize.summaries.services import Services
 logger = logging.getLogger(__name__)
 
 MAX_REFUSALS = 3
-"""After this many refusals, of two answers each, a key is not requested again."""
+"""A key is given up after this many requests whose two answers were both refused as no summary."""
 _CHARACTERS = 40
 """Characters that may be read for each token of a segment: a row may be ten times as long as its segment."""
 
@@ -57,7 +57,7 @@ class SummaryRegistry:
         self._reading = asyncio.Lock()
         self._closed = False
         self.stop = asyncio.Event()
-        """Set once the host cancels the requests that hold it; later requests hold another. The tasks go on."""
+        """Ends the waits of the requests that hold it. Later requests hold a new one. The tasks go on."""
         self.version = 0
         """How many tasks have ended. While it is the same, no new text has come."""
 
@@ -78,7 +78,7 @@ class SummaryRegistry:
             return
         work = self._work(node, log, target)
         task = self._tasks[node.key] = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
-        # It runs before the requests that wait for the task continue.
+        # This callback runs before the requests that wait for the task continue.
         task.add_done_callback(lambda _: self._ended(node.key))
 
     def _ended(self, key: str) -> None:
@@ -146,8 +146,8 @@ class SummaryRegistry:
         The tasks of late ones go on.
 
         Args:
-            seconds: the longest wait; None = as long as it takes. A key that was late once is not waited for again.
-                While all is silent and late calls are still open, nothing is waited for.
+            seconds: the longest wait; None = as long as it takes. With a limit, a call that was late is not waited
+                for again while it runs. If the last wait brought no summary, nothing is waited for until a call ends.
             stop: ends the wait, as the host's cancellation does.
         """
         for node in nodes:
@@ -168,9 +168,10 @@ class SummaryRegistry:
             finally:
                 self._waits -= 1
             self._late |= wanted & self._tasks.keys()
-            # A request that waits once more, for the rest of its time, has got texts by its first wait.
+            # Only the first wait of a request counts. A second one is shorter, and follows a wait that brought texts.
             is_first = seconds == self._services.config.wait_seconds
-            if tasks and is_first and self.version == before and not (self._is_silent or is_stopped()):
+            brought_nothing = bool(tasks) and self.version == before and not is_stopped()
+            if brought_nothing and is_first and not self._is_silent:
                 self._warn()
         if not self._closed:  # at the session's end the tasks are cancelled: they have not failed
             await self.fill_in([node for node in nodes if node.key not in self._tasks], log)
