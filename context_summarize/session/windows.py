@@ -158,7 +158,8 @@ class Windows:
             with known.asking(name):
                 return method()
 
-        answer = await in_own_thread(call)  # it may block
+        # Other methods may block. A coroutine that a thread made would never be awaited if the host cancelled now.
+        answer = method() if inspect.iscoroutinefunction(method) else await in_own_thread(call)
         if inspect.isawaitable(answer):
             with known.asking(name):
                 answer = await answer
