@@ -41,7 +41,7 @@ class HistoryFile:
 
     One thread does all work on the disk, in the order of the calls, and finishes it even if the caller is cancelled.
     No method raises: one warning, in the log and to `warn`, says what is wrong, and the session continues in memory.
-    A file that cannot be loaded is not changed; after a later error each request writes the whole file again.
+    A file that cannot be loaded is not changed; after a later error, requests rewrite it until that works.
     """
 
     def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None], warn: Callable[[str], None]) -> None:
@@ -74,7 +74,7 @@ class HistoryFile:
         self._do(self._disk.append, self._early)
 
     async def append(self, rows: Sequence[JsonRow]) -> None:
-        """Writes rows of the history; returns when the system has them and all earlier ones.
+        """Writes rows of the history; waits at most a second for these and earlier ones.
 
         Until the file is loaded, this method also adds the rows to the history, after those of the file.
         """
@@ -96,8 +96,8 @@ class HistoryFile:
     async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
         """Returns the rows of the new history: ours, if `theirs` is the copy that a resuming host has saved.
 
-        Any other list is a repair. Our leading system and developer rows, which hosts do not save, are put before it,
-        except those of a role that also leads the list.
+        Any other list is a repair. Our leading system and developer rows, which hosts do not save, go before it, unless
+        its own leading rows have the role.
         """
         if not self._from_file:
             return theirs
@@ -123,7 +123,7 @@ class HistoryFile:
             self._late = work
 
     def _do(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Has the file's thread do this after all earlier work. After `close`, another thread finds nothing to do."""
+        """Has the file's thread do this after all earlier work. After `close` it does nothing, in another thread."""
         return asyncio.get_running_loop().run_in_executor(self._thread, self._disk.attempt, work, *args)
 
 
@@ -187,7 +187,7 @@ class _Disk:
         return [*self._rows]
 
     def append(self, rows: Sequence[JsonRow]) -> None:
-        """Passes the lines of these rows to the system. After an error only the first of them may be there."""
+        """Passes the lines of these rows to the system. After an error, some last lines may be missing."""
         self._rows += rows
         if not self._failed:
             with _open(self.path, "r+b") as file:
@@ -260,7 +260,7 @@ def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
     """Yields a line for each row, except ephemeral ones."""
     for row in rows:
         if not is_ephemeral(row):
-            # Escapes of a lone high surrogate and a lone low one would be read as one character; their bytes stay two.
+            # JSON would read the escapes of a lone high and a lone low surrogate as one character; bytes stay two.
             text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
             yield text.encode("utf-8", "surrogatepass") + b"\n"
 

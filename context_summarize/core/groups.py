@@ -169,7 +169,7 @@ def _header_name(name: object, redact: Redact | None) -> str | None:
 
 
 def cut_length(rendered: Sequence[RenderedRow]) -> int:
-    """Returns the length that cuts use: UTF-8 bytes of the rendered text, four of which make one token."""
+    """Returns the length by which segments are cut: UTF-8 bytes of the rendered text, 4 to a token."""
     # Each row adds a header line, a line break and a blank line. The width of the row's number does not count, so that
     # a group has the same length at every place.
     return sum(
@@ -193,7 +193,7 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
 
 
 def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
-    """Returns the text of a row from its parts, which are (is a tool result, text)."""
+    """Returns the text of a row from its parts: pairs (is a tool result?, text)."""
     if segment_tokens is None:
         return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
     longest = segment_tokens * 4 * LONGEST_ROW_SEGMENTS
@@ -205,7 +205,7 @@ def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact:
 def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
     """Returns the text without secrets, then cut in its middle. After a cut, half a secret would not be recognised.
 
-    Of a very long text only the ends are searched. If redaction makes them too short for the cut, the whole text is.
+    Of a very long text only the ends are searched. If they get too short for the cut, it searches the whole text.
     """
     if redact is None:
         return cut_middle(text, limit_bytes)

@@ -63,7 +63,7 @@ class Limits:
     def due_after(self, left: int) -> int:
         """Returns the tokens of the view at which a compaction is due after one that left `left` tokens.
 
-        A compaction that would leave `left` is worth making from that size on. The more is left, the later the
+        A compaction that leaves `left` is worth making from this size on. The more is left, the later the
         next one is due, because each compaction empties the provider's prompt cache.
 
         Example: the base is 100,000, the threshold 0.65. If 20,000 are left, the next one is due at the threshold,

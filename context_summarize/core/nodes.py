@@ -62,7 +62,7 @@ class ShownNode:
     node: Node
     summary: Summary
     text: str
-    """The shown part of the summary: without rules that the notes quote, or that no message of the user supports."""
+    """The summary, without the rules that the notes quote and the rules that no message of the user supports."""
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
@@ -130,7 +130,7 @@ def _hashed(*parts: str) -> str:
 def segment_key(
     rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
 ) -> str:
-    """Returns the key of a level-0 summary: a hash of all that its text may depend on, and of nothing else."""
+    """Returns the key of a level-0 summary: a hash of template, length, rows and focus, not of the model."""
     extra = () if focus is None else (focus,)
     return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
 
@@ -142,7 +142,7 @@ MOST_GROWTH = 10
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
     """Returns the address of the summary that represents these neighbours."""
     level = max(child.level for child in children) + 1
-    # A merge is half as long as its children together: otherwise it would make no room.
+    # A merge is at most half as long as its children: otherwise it makes no room.
     tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
     key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     return Node(key, level, children[0].first_group, children[-1].end_group, tokens, 0, tuple(children))
@@ -156,7 +156,7 @@ def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> Iterator[Node]:
-    """Yields the nodes, and those below them, whose texts are not known; each after its children."""
+    """Yields the nodes without known texts; before each one, its children without known texts."""
     for node in nodes:
         if known(node) is None:
             yield from to_make(node.children, known)
@@ -166,9 +166,9 @@ def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> I
 def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
     """Returns the nodes to merge next: the oldest `fan_in` neighbours of the lowest level that has that many.
 
-    If no level has that many, they are all nodes of the lowest level that has at least two; else none. A merge of fewer
-    than `fan_in` grows: it is made anew from its children and the nodes after it. Each merge of a merge loses some
-    content, so only full ones are merged further, and the lowest level comes first.
+    If no level has that many, returns all nodes of the lowest level with two or more, or none. A merge of fewer than
+    `fan_in` is replaced: its children are merged again, with newer nodes. Each merge of a merge loses some content, so
+    full runs come first, and of those the lowest level.
     """
     runs = list[list[Node]]()
     start = len(nodes)

@@ -71,7 +71,7 @@ def plan(given: PlanInput, reason: Reason, focus: str | None = None, *, known_on
 def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
-    # The plan frees as much from the size of now as the compaction will free from the threshold down to its target.
+    # The goal: to free as many tokens now as the compaction will free between threshold and target.
     goal = draft.size_before - (limits.threshold_room - limits.target_room)
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)
@@ -92,7 +92,7 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
         if keep == 0 or draft.fits():
             break
         keep //= 2
-        draft.view = whole  # the next round makes one longer remainder instead
+        draft.view = whole  # drops the remainder; the next one is longer
         draft.level = 3
     if not draft.fits():
         draft.level = 4

@@ -37,7 +37,7 @@ class Row:
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
     clean_to: float = field(default=0, compare=False)
-    """The row has no secrets when cut for segments up to this length. So it is not searched at each rendering."""
+    """Cut for segments up to this length, the row had no secrets; such renderings do not search it again."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")

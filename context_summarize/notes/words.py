@@ -18,7 +18,7 @@ Place = tuple[int, int]
 SHORT_MESSAGE = 40
 """A message of at most this many characters belongs to the one before it: "Not to Bob.", "undo it"."""
 _COMMON = 3
-"""A word that more messages contain does not connect two sentences; a figure always does."""
+"""A word in more messages than this does not connect two sentences; a figure always does."""
 _PARTS = 8
 """Parts of the session that take turns, so that no part is left out."""
 _FIGURE = 6.0
@@ -28,9 +28,9 @@ _OVERHEAD = 10
 _LINE = 4
 """Tokens of a message's number and line end."""
 _MOST_BOUND = 10
-"""Sentences that one sentence brings at most; further corrections are left out."""
+"""If a unit has this many sentences, it gets replies but no more corrections."""
 _MOST_MISSES = 50
-"""If more sentences in a row find no room, no other is tried."""
+"""After more misses in a row than this, it tries no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Words:
         """Returns the worth of a sentence for its size: rare terms and figures count more.
 
         A word counts 1, a figure 6, divided by the number of messages that contain it. If two messages contain "use"
-        and "port", and one contains "9443", "Use port 9443." is worth 7, divided by 10 and its length in tokens.
+        and "port", and one contains "9443", "Use port 9443." is worth 7 / (10 + its length in tokens).
         """
         sentence = self._said[at]
         worth = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
@@ -113,8 +113,8 @@ class Words:
     def _unit(self, at: int) -> list[int]:
         """Returns a sentence, the next one of its message, and the later sentences that may correct one of them.
 
-        A reply brings no reply of its own, and chains of corrections have an end. Otherwise a series of short messages,
-        or of figures that two messages share each, would bring all later ones.
+        A reply brings no reply of its own, and chains of corrections have an end. Otherwise short messages in a row, or
+        figures that each link two messages, would bring all later ones.
         """
         unit = [one for one in (at, at + 1) if one in self.messages[self._said[at].number]]
         replies: set[int] = set()

@@ -26,7 +26,7 @@ MIN_TOKENS, MAX_TOKENS = 400, 4_000
 _WRAPPING = 165
 """Tokens of an answer for the text before and after its rows."""
 _WORTH = 300
-"""If more tokens of an answer are left, it shows the beginning of a row that does not fit."""
+"""With more tokens left than this and a quarter, it shows the start of the next row."""
 _QUESTION, _NOTED, _NUMBERS = 400, 300, 12
 """Most characters of a question, most characters of the call shown with a result, most further matches listed."""
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
@@ -94,7 +94,7 @@ class ShownRow:
 
 
 class Rows:
-    """The rendered rows of a history by number. It is made on the event loop, which is fast, and read in a thread."""
+    """The rendered rows of a history by number. The event loop makes it, quickly; a thread reads it."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -143,7 +143,7 @@ class Answers:
         self._room = limit - _WRAPPING
 
     def passages(self, found: Sequence[Found], only_some: int | None = None) -> RecallAnswer:
-        """Returns the best passages of a search, the numbers of some more, and how many rows have `only_some` words."""
+        """Returns the best passages, further numbers, and `only_some`: how many rows have only some of the words."""
         total, room = self.rows.total, self._room
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)

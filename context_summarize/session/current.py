@@ -36,8 +36,7 @@ T = TypeVar("T")
 END_SECONDS = 5.0
 """Seconds that the end of a session takes at most."""
 _FOR_CALLS, _FOR_FINISH = 0.8, 0.9
-"""Shares of these seconds: the first for waiting until summaries are made; the second for this wait together with
-storing and reporting them."""
+"""Shares of the time left that `finish` may take: the first for the wait for summaries; the second for all of it."""
 
 
 class Current:
@@ -97,7 +96,7 @@ class Current:
         self.chat, self.answered = chat, None
 
     async def steer(self, chat: Conversation) -> None:
-        """Makes the conversation current that a user's pin or undo has made; writes its record and sends the events."""
+        """Makes current the conversation that a pin or an undo has given; writes its record and sends the events."""
         self.prefetch.stop()
         self.chat, self.answered = chat, None
         await self.records.write(chat)
@@ -111,7 +110,7 @@ class Current:
         return now.log is chat.log and now.view == view and now.steered is chat.steered
 
     async def ready_chat(self, *, hides_system: bool) -> Conversation:
-        """Returns the current conversation. Once for each history it resumes from the record that matches the history.
+        """Returns the current conversation. Resumes each new history once, from the record that matches it.
 
         Calls no provider.
 

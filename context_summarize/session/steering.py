@@ -18,7 +18,7 @@ from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_LOOKS = 8
-"""So often a preview plans anew, with the texts that the last plan lacked and the store has."""
+"""Most plans of a preview; each one uses the texts that the store had for the one before."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
 
@@ -28,7 +28,7 @@ class Preview:
     """The effect that `compact()` would have now. Tokens as the provider counts; estimated for unknown summaries."""
 
     reason: Reason | None
-    """Why the next request would make a compaction: `threshold` or `must_fit`; None = it would make none."""
+    """Why the next request would make a compaction, see `Reason`; None = it would make none."""
     before_tokens: int
     after_tokens: int
     budget: int
@@ -151,7 +151,7 @@ class Steering:
 
 def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:
     """Returns the conversation with the view before its last compaction."""
-    # Present rows lose their continuation ids, because the compaction has begun a new chain at the provider.
+    # All rows lose their continuation ids: the provider's newest chain holds the compacted view, not this.
     back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
     size = back.rendering().tokens
     if (tokens := limits.used(size)) > limits.budget:

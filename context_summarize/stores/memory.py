@@ -74,7 +74,7 @@ def _bytes(entry: Summary | JsonRow) -> int:
 
 
 _MOST = 4_000_000
-"""Characters of the longest entry as JSON, about as much as memory keeps; a longer one counts as missing."""
+"""Most characters of an entry as JSON, as of a record in `MemoryStore`; a longer one counts as missing."""
 _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 

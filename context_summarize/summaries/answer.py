@@ -1,6 +1,6 @@
 """Reads a provider's answer into plain values, and checks by its form that it is a summary. Pure.
 
-It does not judge the words: no list of words separates bad summaries from good ones in every language. The notes next
+Except for English refusals it judges no words: no list of words finds bad summaries in every language. The notes next
 to the summaries contain the exact values, whatever a model writes.
 """
 
@@ -99,7 +99,7 @@ _GOES_ON = re.compile(
 )
 """The beginning of an answer that continues the request: SmolLM2 began with "## Summary 7 of 6".
 
-Such lines are allowed further down: a frame quotes them.
+Further down they are allowed: `show_node` quotes them.
 """
 _LINE = 20
 """Characters. A shorter line may equal one of the instructions by chance."""
@@ -180,7 +180,7 @@ def _is_copied(text: str, instructions: str) -> bool:
 
 
 def _unlooped(text: str, source: str) -> str:
-    """Returns the text up to its loop; "" if little is left. A loop is a part that repeats four times or more.
+    """Keeps only the first round of a loop; "" if little is left. A loop is a part that repeats four times or more.
 
     Small models cannot end: SmolLM2 in llama.cpp repeats one line until its room is full. A loop runs to the end of
     the text, and is at least half of it. A loop that is also in the source is a quotation.

@@ -37,7 +37,7 @@ _TOO_LARGE = re.compile(
 It does not match a request that took too long, nor one long field: "Invalid 'input[3].call_id': string too long".
 """
 _RATE = re.compile(r"rate.?limit|per min")
-"""Errors about a limit of tokens per minute have similar words, and these too."""
+"""Words of rate limits, whose errors may also match `_TOO_LARGE`."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ContextLengthError, "too_large"),
     (QuotaExceededError, "quota"),
@@ -73,7 +73,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Returns True if the same request may succeed soon: by its retry mark, a timeout, or a lost connection."""
+    """Returns True if a retry may succeed soon: the error says so, or is a timeout or a lost connection."""
     return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
 
