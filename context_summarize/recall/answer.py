@@ -191,7 +191,7 @@ class Answers:
             block = self._block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=first)
             if (size := self._size(block)) > room:
                 if not blocks or room > max(self._room // 4, _WORTH):
-                    block, offset = self._cut(shown, offset, room, since=first if blocks else 0)
+                    block, offset = self._cut(shown, offset, room, since=first)
                     blocks.append(block)
                 break
             blocks.append(block)
@@ -213,7 +213,7 @@ class Answers:
         return self._block(shown, f"{said}\n{note}", since=since), end
 
     def _block(self, shown: ShownRow, text: str, *, since: int) -> str:
-        """Returns a row under its header. A result names its call unless the answer, from row `since` on, shows it."""
+        """Returns a row under its header. A result names its call, unless that has a number from `since` on."""
         row = shown.row
         if shown.calls and not since <= shown.caller < row.number:
             calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
