@@ -198,11 +198,11 @@ def test_a_checkout_as_source_is_used_as_it_stands(tmp_path):
 def test_mount_writes_no_file_touches_no_network_and_starts_no_thread(tmp_path):
     """From `mount()` to its cleanup, by Python's own audit events; the last one shows that they are seen."""
     script = """
-        import asyncio, os, re, sys
+        import asyncio, os, re, sys, threading
         from amplifier_core.testing import MockCoordinator
         import context_summarize
 
-        CHANGES = "socket|sqlite3|subprocess|tempfile|_thread|os.(mkdir|rename|remove|rmdir|link|symlink|truncate)"
+        CHANGES = "socket|sqlite3|subprocess|tempfile|os.(mkdir|rename|remove|rmdir|link|symlink|truncate)"
         seen = []
 
         def hear(event, args):
@@ -214,16 +214,19 @@ def test_mount_writes_no_file_touches_no_network_and_starts_no_thread(tmp_path):
             sys.addaudithook(hear)
             file = {"persistence": {"path": "made/h.jsonl"}, "cache": "./a.db", "prompts": "default"}
             for config in (None, {}, file):
+                before = threading.active_count()
                 cleanup = await context_summarize.mount(coordinator, config)
                 await context_summarize.on_session_ready(coordinator)
+                begun = threading.active_count() - before
                 await cleanup()
+                print(begun)
             os.open(os.devnull, os.O_WRONLY)
             print(*seen, flush=True)
             os._exit(0)  # the kernel's own threads can crash an interpreter that ends
 
         asyncio.run(main())
     """
-    assert run_python(script, tmp_path).stdout.split() == ["open"]
+    assert run_python(script, tmp_path).stdout.split() == ["0", "0", "0", "open"]
 
 
 async def test_mount_may_be_run_twice_on_one_coordinator():
