@@ -72,7 +72,7 @@ class TestContract:
         assert len(await store.get(asked)) == len(await store.get_records(asked)) == 3
 
     async def test_a_record_that_is_larger_than_any_session_writes_is_none(self, store: SummaryStore) -> None:
-        """Packed, a few bytes stand for it: they would stop the process."""
+        """Reading it would take too much memory."""
         await store.put_record("d", {**record(), "notes": "0" * 9_000_000})
         assert await store.get_records(["d"]) == {}
 
