@@ -96,8 +96,8 @@ class HistoryFile:
     async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
         """Returns the rows of the new history: ours, if `theirs` is the copy that a resuming host has saved.
 
-        Any other list is a repair. Our leading system and developer rows, which hosts do not save, go before it, unless
-        its own leading rows have the role.
+        Any other list is a repair. Hosts do not save leading system and developer rows: ours go before the list, for
+        each role that does not lead it already.
         """
         if not self._from_file:
             return theirs
@@ -123,7 +123,7 @@ class HistoryFile:
             self._late = work
 
     def _do(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Has the file's thread do this after all earlier work. After `close` it does nothing, in another thread."""
+        """Has the file's thread do this after all earlier work. After `close` the work does nothing."""
         return asyncio.get_running_loop().run_in_executor(self._thread, self._disk.attempt, work, *args)
 
 
@@ -260,7 +260,7 @@ def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
     """Yields a line for each row, except ephemeral ones."""
     for row in rows:
         if not is_ephemeral(row):
-            # JSON would read the escapes of a lone high and a lone low surrogate as one character; bytes stay two.
+            # JSON reads the escapes of a high surrogate and a low one as one character; as bytes they stay two.
             text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
             yield text.encode("utf-8", "surrogatepass") + b"\n"
 

@@ -68,7 +68,8 @@ class Log:
         self._system_texts: set[str] = set()
         self._grouper = Grouper()
         self._hashes: dict[int, bytes] = {}
-        """The hashes of rendered groups. Only these make a record's name: other rows may be missing after a resume."""
+        """The hashes of rendered groups. Records are found by these hashes alone, because other rows may be missing
+        after a resume."""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -62,7 +62,7 @@ class ShownNode:
     node: Node
     summary: Summary
     text: str
-    """The summary, without the rules that the notes quote and the rules that no message of the user supports."""
+    """The summary without its lines about rules that the notes quote, or that no message of the user supports."""
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
@@ -166,9 +166,9 @@ def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> I
 def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
     """Returns the nodes to merge next: the oldest `fan_in` neighbours of the lowest level that has that many.
 
-    If no level has that many, returns all nodes of the lowest level with two or more, or none. A merge of fewer than
-    `fan_in` is replaced: its children are merged again, with newer nodes. Each merge of a merge loses some content, so
-    full runs come first, and of those the lowest level.
+    If no level has that many, returns all nodes of the lowest level with two or more, or none. A later merge replaces
+    one of fewer than `fan_in`: it takes its children again, and newer nodes. Each merge of a merge loses some content,
+    so full runs come first, and of those the lowest level.
     """
     runs = list[list[Node]]()
     start = len(nodes)

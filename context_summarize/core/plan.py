@@ -71,7 +71,7 @@ def plan(given: PlanInput, reason: Reason, focus: str | None = None, *, known_on
 def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as segments are closed."""
     draft, limits = Draft(given), given.limits
-    # The goal: to free as many tokens now as the compaction will free between threshold and target.
+    # The next compaction will free the tokens between threshold and target; this plan frees as many.
     goal = draft.size_before - (limits.threshold_room - limits.target_room)
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(0, goal)

@@ -28,7 +28,7 @@ _OVERHEAD = 10
 _LINE = 4
 """Tokens of a message's number and line end."""
 _MOST_BOUND = 10
-"""If a unit has this many sentences, it gets replies but no more corrections."""
+"""A sentence brings corrections along until so many sentences are together; see `_unit`."""
 _MOST_MISSES = 50
 """After more misses in a row than this, it tries no more."""
 

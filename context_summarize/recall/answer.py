@@ -26,7 +26,7 @@ MIN_TOKENS, MAX_TOKENS = 400, 4_000
 _WRAPPING = 165
 """Tokens of an answer for the text before and after its rows."""
 _WORTH = 300
-"""With more tokens left than this and a quarter, it shows the start of the next row."""
+"""If more than this, and more than a quarter of the room, is left, the next row is begun."""
 _QUESTION, _NOTED, _NUMBERS = 400, 300, 12
 """Most characters of a question, most characters of the call shown with a result, most further matches listed."""
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
@@ -153,7 +153,7 @@ class Answers:
             text = shown.searched
             part = (
                 f"… {text[start:end].strip()}" if start else text[start:end].rstrip()
-            )  # a blank at its start may escape it
+            )  # its first blank may be an escape
             block = self._block(shown, f"{part}{' …' if end < len(text) else ''}", since=number)
             if (size := self._size(block)) > room:
                 if blocks:
@@ -213,7 +213,7 @@ class Answers:
         return self._block(shown, f"{said}\n{note}", since=since), end
 
     def _block(self, shown: ShownRow, text: str, *, since: int) -> str:
-        """Returns a row under its header. A result names its call, unless that has a number from `since` on."""
+        """Returns a row under its header. A result names its call, unless the call is a row from `since` on."""
         row = shown.row
         if shown.calls and not since <= shown.caller < row.number:
             calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)

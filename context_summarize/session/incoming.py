@@ -98,7 +98,7 @@ class Incoming:
                     await self.file.append(rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
-        """Makes a new history of `rows`, whose first `same` are unchanged, and then the log's rows from `before` on."""
+        """Makes a new history: `rows`, whose first `same` are unchanged, then the log's rows from `before` on."""
         kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
         while True:
             steered = self._current.chat.steered
@@ -128,7 +128,7 @@ class Incoming:
             self._take(later)
             if self.file is not None:
                 await self.file.replace(later)
-            # Last, because the host may cancel while it is written: a record without pins and with nothing undone.
+            # This record, without pins, is written last, because the host may cancel meanwhile.
             await self._current.records.write(self._current.chat)
 
 

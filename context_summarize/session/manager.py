@@ -279,7 +279,7 @@ class SummarizingContextManager:
         self._current.summaries.end_waits()
 
     async def prepare(self) -> None:
-        """Checks the settings for the summariser, and begins with the tool `recall`, once all modules are mounted."""
+        """Once all modules are mounted, checks the summariser's settings and looks for the tool `recall`."""
         self._host.check_summariser()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())

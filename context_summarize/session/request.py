@@ -125,7 +125,7 @@ class Requests:
         """Returns the facts of a decision."""
         chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
         last_log, last_rows = self._last
-        # Summaries were made ahead only if the log has grown since its last request. A resumed log has had none.
+        # Summaries were made ahead only if the log has grown since its last request. A resumed log has had no request.
         has_grown = last_log is chat.log and len(chat.log) > last_rows
         has_provider = self._host.seen(None) is not None
         is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual

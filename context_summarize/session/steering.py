@@ -18,7 +18,7 @@ from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 
 _MOST_LOOKS = 8
-"""Most plans of a preview; each one uses the texts that the store had for the one before."""
+"""A preview makes at most so many plans; each uses texts that the store had for the plan before it."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
 
@@ -78,7 +78,7 @@ class Steering:
 
         Raises:
             TypeError: `messages` is no number and no collection of them.
-            SteeringError: there is no message of a number, or the pinned rows take more than a tenth of the base.
+            SteeringError: a number has no message, or the pinned rows take more than a tenth of the base.
         """
         chat, limits = await self._steerable()
         pins = chat.steered.pins | {_group_of(chat.log, number) for number in _numbers(messages)}
@@ -151,7 +151,7 @@ class Steering:
 
 def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:
     """Returns the conversation with the view before its last compaction."""
-    # All rows lose their continuation ids: the provider's newest chain holds the compacted view, not this.
+    # All rows lose the ids by which a provider continues a chain: its newest chain holds the compacted view.
     back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
     size = back.rendering().tokens
     if (tokens := limits.used(size)) > limits.budget:

@@ -21,7 +21,7 @@ from context_summarize.summaries.services import Services
 logger = logging.getLogger(__name__)
 
 MAX_REFUSALS = 3
-"""A key is given up after this many requests whose two answers were both refused as no summary."""
+"""A summary is given up after this many requests. Each asked twice, and got no usable answer."""
 _CHARACTERS = 40
 """Characters that may be read for each token of a segment: a row may be ten times as long as its segment."""
 
@@ -168,7 +168,7 @@ class SummaryRegistry:
             finally:
                 self._waits -= 1
             self._late |= wanted & self._tasks.keys()
-            # Only the first wait of a request counts. A second one is shorter, and follows a wait that brought texts.
+            # Only the first wait of a request has the full time. A second one follows a wait that brought texts.
             is_first = seconds == self._services.config.wait_seconds
             brought_nothing = bool(tasks) and self.version == before and not is_stopped()
             if brought_nothing and is_first and not self._is_silent:
