@@ -87,7 +87,7 @@ class Incoming:
                 rows = await self.file.accepted(ours, rows)
             same = equal_prefix(ours, rows)
             has_changed = same < before
-            is_import = before == 0
+            is_import = before == 0 and bool(rows)
             # Rows that came since the call are put after the host's new ones.
             is_overtaken = len(rows) > before and len(log) > before
             if has_changed or is_overtaken or is_import:

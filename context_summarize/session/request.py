@@ -173,10 +173,8 @@ class Requests:
                 # Requests take turns, so that only the first of several makes the compaction.
                 async with self._turn:
                     seen = await self.observe(wanted, given)
-                    if not seen.is_near:
-                        return seen
-                    facts = self.facts(seen, wanted, attempts)
-                    if facts.reason is None:
+                    facts = self.facts(seen, wanted, attempts) if seen.is_near else None
+                    if facts is None or facts.reason is None:
                         return seen
                     if not is_due and facts.reason != "cold_cache":
                         if not self.compacting_requests:

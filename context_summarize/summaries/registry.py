@@ -141,9 +141,7 @@ class SummaryRegistry:
         seconds: float | None,
         stop: asyncio.Event,
     ) -> None:
-        """Starts these summaries and waits for them; fallbacks replace those that fail.
-
-        The tasks of late ones go on.
+        """Starts these summaries and waits for them; fallbacks replace those that fail. Late tasks go on.
 
         Args:
             seconds: the longest wait; None = as long as it takes. With a limit, a call that was late is not waited
