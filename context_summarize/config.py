@@ -209,12 +209,6 @@ class Config:
         given = self.summary_share
         return min(0.28, 0.75 * self.threshold_share) if isinstance(given, str) else given
 
-    @cached_property
-    def fan_in(self) -> int:
-        """Neighbouring summaries that one merge joins: so many that a tree of two levels fills their share."""
-        summaries = 128 * self.share_of_summaries  # a segment is an eighth of the room, a summary a sixteenth of it
-        return max(2, round(math.sqrt(summaries)))
-
 
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """Pydantic's description of each setting; `description` is its text for the documentation."""

@@ -35,8 +35,8 @@ _SOURCE = "context-summarize"
 """The source of a line for the user, for hosts that show from which hook a line comes."""
 _CANNOT_ASK = "the host cannot ask its user"
 
-_is_hook: ContextVar[bool] = ContextVar("context_summarize_is_hook", default=False)
-"""True inside a hook that handles an event: it must not wait for events that come after its own."""
+_hook_of: ContextVar[Outbox | None] = ContextVar("context_summarize_hook_of", default=None)
+"""The outbox whose event is being handled: its hooks must not wait for what waits for them."""
 
 
 class AskLater(Exception):
@@ -63,15 +63,23 @@ class Outbox:
         if self._process is not None:
             self._waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
-    async def flush(self) -> None:
-        """Waits until all waiting events and lines are emitted. A hook or a host that raises changes nothing."""
+    @property
+    def is_in_hook(self) -> bool:
+        """True for a caller that is a hook of one of these events, or a task that such a hook has started."""
+        return _hook_of.get() is self
+
+    def begin(self) -> None:
+        """Begins to emit all waiting events and lines, without waiting for it."""
         if self._waiting and (self._emitting is None or self._emitting.done()):
             self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
-        if self._emitting is not None and not _is_hook.get():
+
+    async def flush(self) -> None:
+        """Waits until all waiting events and lines are emitted. A hook or a host that raises changes nothing."""
+        self.begin()
+        if self._emitting is not None and not self.is_in_hook:
             await asyncio.shield(self._emitting)
 
     async def _emit(self) -> None:
-        _is_hook.set(True)  # in this task, and in the tasks that a hook starts
         while self._waiting:
             await self._waiting.popleft()()
 
@@ -109,11 +117,14 @@ class Outbox:
 
     async def _answer(self, call: Callable[[], Awaitable[HookResult]], failed: str) -> HookResult | None:
         """Returns the answer of hooks or host; None if they raise, which is logged with the words `failed`."""
+        before = _hook_of.set(self)
         try:
             return await awaited(call)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("%s: %s", failed, traceback_of(error, self._redact))
             return None
+        finally:
+            _hook_of.reset(before)
 
     async def close(self) -> None:
         """Cancels events that are still being emitted."""

@@ -30,7 +30,6 @@ class Limits:
     target: float
     share: float
     """Share of the base for all summaries together."""
-    fan_in: int
     shorten_above: int | None
     """Tool results above this many tokens are shortened; None = never."""
     shorten_newest_above: int | None = None

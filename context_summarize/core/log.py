@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
-from context_summarize.core.nodes import Place, ShownNode, View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rendered import RenderedRow
+
+if TYPE_CHECKING:
+    from context_summarize.core.parts import Ends, Parts
 
 
 class Log:
@@ -33,12 +36,20 @@ class Log:
         redact: removes secrets from rendered text; None = leaves them in.
         recall: True if summaries and shortened rows say how the model reads the originals.
         summary_role: role of the rows that represent the summarised part.
+        hashes: of the templates for segments and for merges, which are parts of the keys.
     """
 
     def __init__(
-        self, count: Count, redact: Redact | None = None, *, recall: bool = False, summary_role: str = "system"
+        self,
+        count: Count,
+        redact: Redact | None = None,
+        *,
+        recall: bool = False,
+        summary_role: str = "system",
+        hashes: tuple[str, str] = ("", ""),
     ) -> None:
         self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
+        self.hashes = hashes
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
         """The first user message."""
@@ -57,10 +68,11 @@ class Log:
         """Positions in `groups` of the groups that views show verbatim even before the frontier. Of equal system rows
         only the first counts."""
         self.shortened: dict[tuple[int, int], Entry] = {}
-        """Shortened rows of views, by row and kept tokens."""
-        self.node_rows: dict[Place, ShownNode] = {}
-        """The shown row of each node, by the node's place. Segments of equal text share a key, but not their message
-        numbers."""
+        """A cache: shortened rows of views, by row and kept tokens."""
+        self.summary_rows: dict[tuple[str, int, str], Entry] = {}
+        """A cache: rows of summaries, by key, first group and text."""
+        self.parts: dict[Ends, Parts] = {}
+        """A cache: see `parts_of`."""
         self._entries: dict[int, tuple[Entry, ...]] = {}
         """The entries of closed groups, by the row at which the group starts."""
         self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
@@ -149,8 +161,11 @@ class Log:
         """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
         but_newest = len(self.rendered) if self.open_groups else len(self.rendered) - 1
         bound = len(self.rows) - keep_recent
-        before_bound = bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)
-        return max(0, min(but_newest, before_bound))
+        return max(0, min(but_newest, self.closed_before(bound)))
+
+    def closed_before(self, row: int) -> int:
+        """Returns how many rendered groups lie wholly before this row."""
+        return bisect_right(self.rendered, row, key=lambda at: self.groups[at].end)
 
     def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
         """Returns the (first, last) message of a run of rendered groups."""
@@ -167,6 +182,19 @@ class Log:
         if not 1 <= number <= self.closed_rendered_rows:
             return None
         return bisect_right(self.rendered, number, key=lambda at: self._numbers[self.groups[at].start]) - 1
+
+    @property
+    def rendered_rows(self) -> int:
+        """How many rendered rows the log has."""
+        return self._numbers[-1] if self._numbers else 0
+
+    def numbered(self, row: int) -> int:
+        """Returns how many rendered rows there are up to this row, itself included."""
+        return self._numbers[row] if row >= 0 else 0
+
+    def row_after_number(self, number: int) -> int:
+        """Returns the row behind so many rendered rows."""
+        return bisect_left(self._numbers, number) + 1 if number else 0
 
     def number_of(self, row: int) -> int | None:
         """Returns the number of a rendered row; None for one that is not rendered."""
@@ -221,11 +249,11 @@ class Log:
         for group in self.from_row(row):
             self.entries(group)
 
-    def keep_entries_of(self, view: View) -> None:
-        """Drops the entries of rows before the verbatim part, and shortened entries that this view does not show."""
-        entries, shortened = self._entries.copy(), self.shortened.copy()  # a thread may be adding to them
-        self._entries = {start: found for start, found in entries.items() if start >= view.frontier_row}
-        self.shortened = {at: found for at, found in shortened.items() if view.shortened.get(at[0]) == at[1]}
+    def forget_before(self, row: int) -> None:
+        """Drops what is cached of rows before this one, and of shortened rows and summaries."""
+        entries = self._entries.copy()  # a thread may be adding to it
+        self._entries = {start: found for start, found in entries.items() if start >= row}
+        self.shortened, self.summary_rows = {}, {}
 
     def render(
         self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redacted: bool = False

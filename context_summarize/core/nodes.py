@@ -1,18 +1,14 @@
-"""Nodes, the addresses of summaries; the summaries; and the view, which says what a request shows of them."""
+"""Nodes, the addresses of summaries; the texts that they stand for; and the tree that leaves grow into. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 
-from context_summarize.messages.rows import JsonRow
-from context_summarize.notes import words
 from context_summarize.transcript.rendered import RenderedRow, render_rows
 
-Place = tuple[str, int, int]
-"""Key and range of a node; see `Node.place`."""
+SCHEMA_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +25,6 @@ class Node:
     children: tuple[Node, ...] = ()
     """Empty at level 0."""
     focus: str | None = None
-
-    @property
-    def place(self) -> Place:
-        """Key and range: segments of equal text share a key, and so a summary, but not a place in the view."""
-        return self.key, self.first_group, self.end_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,69 +46,6 @@ class Summary:
     cost_usd: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownNode:
-    """A node with its text and the row that the view shows for it."""
-
-    node: Node
-    summary: Summary
-    text: str
-    """The summary without its lines about rules that the notes quote, or that no message of the user supports."""
-    row: JsonRow
-    tokens: int
-    """Size of the row, frame included."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownNotes:
-    """The row of quotations from the summarised part, and its size."""
-
-    text: str
-    """The lines without their frame; the record keeps them."""
-    row: JsonRow
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The decisions of the last compaction. It does not change until the next one.
-
-    The view of a plan has nodes and no rows yet, because texts may be missing. The same holds for a view from a
-    record, until its texts are looked up.
-    """
-
-    nodes: tuple[Node, ...] = ()
-    shown: tuple[ShownNode, ...] = ()
-    """The rows of the nodes; empty in a plan."""
-    is_bare: bool = False
-    """True if there is no room for summaries: one line represents them all."""
-    frontier: int = 0
-    """The rendered groups [0, frontier) are summarised. Some of them may be shown verbatim as well."""
-    frontier_row: int = 0
-    """History rows from here on are verbatim."""
-    shortened: Mapping[int, int] = field(default_factory=dict)
-    """History row → tokens kept of it."""
-    newest_user: int | None = None
-    """Rendered group of the newest user message when the compaction was made."""
-    pinned: tuple[int, ...] = ()
-    """Rendered groups that are verbatim because the user has pinned them, in order."""
-    rows_at_compaction: int = 0
-    """Length of the history at the newest compaction; older rows lose their continuation id."""
-    notes: ShownNotes | None = None
-    """The row right before the verbatim part; None if it would quote nothing."""
-    places: tuple[words.Place, ...] = ()
-    """The places of the sentences that summaries have quoted as rules so far."""
-    lost_values: tuple[str, ...] = ()
-    """Names and figures that earlier summaries contained and this view does not, the newest last."""
-    compactions: int = 0
-    """Compactions made so far."""
-    hides_system: bool = False
-    """True if a factory's prompt replaces stored system rows; no part of the record."""
-
-
-SCHEMA_VERSION = "1"
-
-
 def _hashed(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
@@ -137,6 +65,8 @@ def segment_key(
 
 MOST_GROWTH = 10
 """A merged summary is at most this many times as long as a segment's."""
+FRAME_TOKENS = 70
+"""Estimate of the frame's tokens for a summary that has no row yet."""
 
 
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
@@ -155,29 +85,46 @@ def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
         yield from with_children(node.children)
 
 
-def to_make(nodes: Iterable[Node], known: Callable[[Node], Summary | None]) -> Iterator[Node]:
-    """Yields the nodes without known texts; before each one, its children without known texts."""
-    for node in nodes:
-        if known(node) is None:
-            yield from to_make(node.children, known)
-            yield node
+def estimated(nodes: Iterable[Node]) -> int:
+    """Returns about how many tokens the rows of these nodes take: the lengths that are asked for, and frames."""
+    return sum(node.summary_tokens + FRAME_TOKENS for node in nodes)
 
 
-def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
-    """Returns the nodes to merge next: the oldest `fan_in` neighbours of the lowest level that has that many.
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """How summaries merge: leaves are the digits of a number whose base is `most`."""
 
-    If no level has that many, returns all nodes of the lowest level with two or more, or none. A later merge replaces
-    one of fewer than `fan_in`: it takes its children again, and newer nodes. Each merge of a merge loses some content,
-    so full runs come first, and of those the lowest level.
-    """
-    runs = list[list[Node]]()
-    start = len(nodes)
-    for level, newest_first in groupby(reversed(nodes), key=lambda node: node.level):
-        run = list(reversed(list(newest_first)))
-        start -= len(run)
-        older = nodes[start - 1] if start else None
-        if older is not None and older.level == level + 1 and len(older.children) < fan_in:
-            run = [*older.children, *run]
-        if len(run) > 1:
-            runs.append(run[:fan_in])
-    return next((run for run in runs if len(run) == fan_in), runs[0] if runs else [])
+    most: int
+    """Of `most` + 1 nodes of a level the oldest `most` become one of the next."""
+    room: int
+    """Estimated tokens beyond which the two oldest nodes become one, whatever their levels."""
+    summary_tokens: int
+    """The length of a leaf's summary."""
+    merge_hash: str
+
+    def grown(self, nodes: Sequence[Node], leaf: Node) -> tuple[Node, ...]:
+        """Returns the digits once one more leaf has come."""
+        found = [*nodes, leaf]
+        level = leaf.level
+        while len(run := [at for at, node in enumerate(found) if node.level == level]) > self.most:
+            oldest = found[run[0] : run[0] + self.most]
+            found[run[0] : run[0] + self.most] = [merge_node(oldest, self.merge_hash, self.summary_tokens)]
+            level += 1
+        return tuple(found)
+
+    def capped(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """Returns the nodes to show: the digits, the oldest of them merged until their estimate is within the room."""
+        found = [*nodes]
+        while len(found) > 1 and estimated(found) > self.room:
+            found[:2] = [merge_node(found[:2], self.merge_hash, self.summary_tokens)]
+        return tuple(found)
+
+
+def derive_fan(room: int, summary_tokens: int) -> int:
+    """Returns the largest number of neighbours for which a tree of two levels fits into this many tokens."""
+    leaf, most = summary_tokens + FRAME_TOKENS, 2
+    while True:
+        merged = min(MOST_GROWTH, (most + 1) / 2) * summary_tokens + FRAME_TOKENS
+        if (most + 1) * (leaf + merged) > room:
+            return most
+        most += 1

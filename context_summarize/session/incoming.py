@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,8 +15,8 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
-from context_summarize.session.conversation import Conversation, moved, named
-from context_summarize.session.current import Current
+from context_summarize.session.saved import moved, named
+from context_summarize.session.state import Session
 
 _AT_ONCE = 50
 """Rows that are checked before other tasks get a turn. No thread checks them: the host might change one meanwhile."""
@@ -26,11 +25,11 @@ _AT_ONCE = 50
 class Incoming:
     """Takes in the rows of a session's host."""
 
-    def __init__(self, current: Current, coordinator: Any | None, now: Callable[[], float]) -> None:
-        self._current, self._now = current, now
-        persistence = current.services.config.persistence
+    def __init__(self, session: Session, coordinator: Any | None, now: Callable[[], float]) -> None:
+        self._session, self._now = session, now
+        persistence = session.services.config.persistence
         path = session_path(str(persistence["path"]), coordinator) if persistence else None
-        warn = partial(current.services.outbox.notify, level="warning")
+        warn = partial(session.services.outbox.notify, level="warning")
         self.file = HistoryFile(path, self._take, warn) if path else None
         """The history's file; None where none is kept."""
         self._replacing = asyncio.Lock()
@@ -57,17 +56,17 @@ class Incoming:
         if file is not None and not file.loaded:
             await file.append([raw])
             return
-        log = self._current.chat.log
+        log = self._session.log
         index, closed = len(log), log.add(analyse(raw))
         if file is not None:
             await file.append([raw])
-        await self._current.host.counter.load()
+        await self._session.host.counter.load()
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
         """Appends normalised rows to the log."""
         for raw in rows:
-            self._current.chat.log.add(analyse(raw))
+            self._session.log.add(analyse(raw))
 
     async def set(self, messages: Iterable[JsonRow]) -> None:
         """Replaces the history.
@@ -78,7 +77,7 @@ class Incoming:
         added = self._added
         await self.ready()
         async with self._replacing:
-            log = self._current.chat.log
+            log = self._session.log
             before = len(log) - (self._added - added)
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
@@ -92,44 +91,40 @@ class Incoming:
             is_overtaken = len(rows) > before and len(log) > before
             if has_changed or is_overtaken or is_import:
                 await self._replace(log, rows, same, before)
-            elif self._current.chat.log is log:
+            elif self._session.log is log:
                 self._take(rows[same:])
                 if self.file is not None:
                     await self.file.append(rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
         """Makes a new history: `rows`, whose first `same` are unchanged, then the log's rows from `before` on."""
+        session = self._session
         kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
-        while True:
-            steered = self._current.chat.steered
-            fresh = replace(self._current.fresh(), steered=steered)
-            fresh = await in_thread(500 * len(rows), _fill, fresh, kept, rows[same:], named(steered.pins, log))
-            if self._current.chat.log is not log:
-                return
-            if self._current.chat.steered is steered:  # else the user has pinned or undone something meanwhile
-                break
-        added = [row.raw for row in log.rows[before:]]
-        self._current.begin(fresh)
+        fresh = await in_thread(500 * len(rows), _filled, session.fresh(), kept, rows[same:])
+        async with session.turn.taken(in_hurry=True):
+            pins = moved(named(session.cut.pins, log), fresh)
+            added = [row.raw for row in log.rows[before:]]
+            session.begin(fresh, pins)
         self._take(added)
         if self.file is not None:
             await self.file.replace([*rows, *added])
 
     async def clear(self) -> None:
         """Forgets every row that was added before this call."""
-        added = self._added
+        added, session = self._added, self._session
         await self.ready()
         async with self._replacing:
-            log = self._current.chat.log
-            before = len(log) - (self._added - added)
-            later = [row.raw for row in log.rows[before:]]
-            self._current.begin(self._current.fresh())
-            self._current.summaries.forget_refusals()
-            self._current.summarizer.forget_failures()
+            before = len(session.log) - (self._added - added)
+            async with session.turn.taken(in_hurry=True):
+                later = [row.raw for row in session.log.rows[before:]]
+                session.begin(session.fresh(), is_resumed=True)
+                session.texts.forget_failures()
             self._take(later)
             if self.file is not None:
                 await self.file.replace(later)
             # This record, without pins, is written last, because the host may cancel meanwhile.
-            await self._current.records.write(self._current.chat)
+            session.saved.put(session.log, session.cuts)
+            await session.saved.flush()
 
 
 async def checked_rows(messages: Any) -> list[JsonRow]:
@@ -151,16 +146,10 @@ async def checked_rows(messages: Any) -> list[JsonRow]:
     return rows
 
 
-def _fill(
-    fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], pins: Sequence[tuple[int, str]]
-) -> Conversation:
-    """Returns a fresh conversation with rows whose sizes are known, and other rows after them.
-
-    Args:
-        pins: pinned groups by number and hash.
-    """
+def _filled(fresh: Log, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow]) -> Log:
+    """Returns the fresh log with rows whose sizes are known, and other rows after them."""
     for row, tokens in same:
-        fresh.log.add(row, tokens)
+        fresh.add(row, tokens)
     for raw in others:
-        fresh.log.add(analyse(raw))
-    return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.log)))
+        fresh.add(analyse(raw))
+    return fresh

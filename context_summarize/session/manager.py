@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -10,19 +11,28 @@ from typing import Any
 
 from amplifier_core.models import HookResult
 
+from context_summarize.background import GRACE, within
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.events import LOOP_ERROR, OBSERVED
+from context_summarize.events import LOOP_ERROR, OBSERVED, Outbox
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
-from context_summarize.session.conversation import Conversation
-from context_summarize.session.current import Current
+from context_summarize.session.host import Host
 from context_summarize.session.incoming import Incoming
 from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestOptions, retained_texts
+from context_summarize.session.state import Session
 from context_summarize.session.steering import Preview, Steering
+from context_summarize.session.telling import Telling
 from context_summarize.stores import SummaryStore, session_store
-from context_summarize.summaries.call import own_call
-from context_summarize.summaries.services import Statistics
+from context_summarize.summaries.call import Summarizer, own_call
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.services import Services, Statistics
+
+END_SECONDS = 5.0
+"""Seconds that the end of a session takes at most."""
+_FOR_CALLS, _FOR_FINISH = 0.8, 0.9
+"""Shares of the time left that `finish` may take: the first for the wait for summaries; the second for all of it."""
 
 
 class SummarizingContextManager:
@@ -58,17 +68,32 @@ class SummarizingContextManager:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
         checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        self._current = current = Current(coordinator, checked, session_store(checked.cache, store), clock, sleep)
-        self._config, self._host = checked, current.host
-        self._requests = Requests(current)
-        self._steering = Steering(current, self._requests)
-        self._incoming = Incoming(current, coordinator, now)
-        self._recall = RecallService(current.host.counter.count)
+        self._config, self._host = checked, (host := Host(coordinator, checked))
+        self._services = services = Services(
+            config=checked,
+            prompts=load_prompts(checked.prompts),
+            store=session_store(checked.cache, store),
+            outbox=Outbox(coordinator, checked.redact),
+            totals=Statistics(),
+            count=host.counter.count,
+            clock=clock,
+            sleep=sleep,
+        )
+        self._summarizer = Summarizer(services)
+        texts = SummaryRegistry(services, self._summarizer, host.is_cancelled)
+        self._session = session = Session(services, host, texts)
+        telling = Telling(services.outbox, to_user=checked.announce and not host.is_child)
+        self._requests = Requests(session, telling)
+        self._steering = Steering(session, self._requests, telling)
+        self._incoming = Incoming(session, coordinator, now)
+        self._recall = RecallService(host.counter.count)
+        self._seconds_left = END_SECONDS
+        """Seconds that the end of the session may still take."""
 
     @property
-    def conversation(self) -> Conversation:
-        """The current history, segments and view: a frozen value, for reading only."""
-        return self._current.chat
+    def session(self) -> Session:
+        """The state of the session, for reading only."""
+        return self._session
 
     async def add_message(self, message: JsonRow) -> None:
         """Appends one message to the history; it gets the time in `metadata.timestamp` if it has none.
@@ -120,7 +145,7 @@ class SummarizingContextManager:
         rows = await self._requests.rows(wanted)
         if (file := self._incoming.file) is not None:
             await file.sync()  # every row of the view, also one that came while summaries were made
-        if (log := self._current.chat.log).recall:
+        if (log := self._session.log).recall:
             self._recall.follow(log)
         return rows
 
@@ -132,7 +157,7 @@ class SummarizingContextManager:
     @property
     def messages(self) -> list[JsonRow]:
         """The messages as `get_messages()` returns them, also as copies."""
-        return [copy_json(row.raw) for row in self.conversation.log.rows]
+        return [copy_json(row.raw) for row in self._session.log.rows]
 
     async def set_messages(self, messages: Iterable[JsonRow]) -> None:
         """Replaces the history. Hosts call it to resume a session and to repair a transcript.
@@ -162,7 +187,7 @@ class SummarizingContextManager:
     async def get_token_count(self) -> int:
         """Returns the tokens of the request as it would be sent now; 0 without messages and system prompt."""
         await self._incoming.ready()
-        return await self._current.tokens()
+        return await self._session.tokens()
 
     async def should_compact(self) -> bool:
         """Returns True if the next request would make a compaction, for loops that call `compact()`. Starts nothing."""
@@ -211,8 +236,8 @@ class SummarizingContextManager:
         return await self._steering.unpin(messages)
 
     async def settle(self) -> None:
-        """Waits at most `wait_seconds` for prefetched summaries. Replays call it: their requests follow at once."""
-        await self._current.prefetch.settled(self._config.wait_seconds)
+        """Waits at most `wait_seconds` for summaries under way. Replays call it: their requests follow at once."""
+        await self._session.texts.idle(self._config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Returns summarised or shortened rows that match the query, as far as there is room for an answer.
@@ -221,25 +246,25 @@ class SummarizingContextManager:
             TypeError: `query` is no `RecallQuery`.
             RecallError: nothing matches the query, or there is no room for an answer.
         """
-        used, chat, served = await self.get_token_count(), self.conversation, self._host.served
+        used, session, served = await self.get_token_count(), self._session, self._host.served
         budget = bound = served.budget if served else DEFAULT_BUDGET
         if served and self._config.auto_compact:
-            left = chat.left_by_last(chat.rendering())
+            left = session.view(hides_system=served.system_prompt is not None).left
             bound = served.used(served.own.defer_below(left))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
-        return await self._recall.answer(chat.log, chat.view.frontier, query, limit)
+        return await self._recall.answer(session.log, session.cut.groups, query, limit)
 
     async def statistics(self) -> Statistics:
         """Returns the calls, tokens, dollars and seconds that this session's summaries have taken so far."""
-        tokens, chat, served = await self.get_token_count(), self.conversation, self._host.served
-        shown = chat.view.shown
+        tokens, session, served = await self.get_token_count(), self._session, self._host.served
+        shown = session.view(hides_system=self._host.system.text is not None).summaries
         return replace(
-            self._current.services.totals,
-            messages=len(chat.log),
+            self._services.totals,
+            messages=len(session.log),
             view_tokens=tokens,
-            budget=served.budget if served and self._current.services.totals.requests else None,
+            budget=served.budget if served and self._services.totals.requests else None,
             summaries=len(shown),
-            fallbacks=sum(item.summary.fallback for item in shown),
+            fallbacks=sum(text.fallback for text in shown),
         )
 
     @property
@@ -262,8 +287,20 @@ class SummarizingContextManager:
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
         """Takes in an `llm:response` or `provider:error`: usage corrects our measuring, refusals bound the budget."""
         if event in OBSERVED and isinstance(data, dict) and not own_call.get():
-            self._current.observe(data, by_loop=event == LOOP_ERROR)
+            self._observe(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
+
+    def _observe(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
+        """Takes in the event of a call that is not ours. Those of another provider say nothing about the view."""
+        name = response.get("provider")
+        is_good = not by_loop and response.get("status", "ok") == "ok"
+        if is_good and isinstance(name, str):
+            self._summarizer.answered_elsewhere(name)
+        if isinstance(name, str) and self._host.is_another(name):
+            return
+        self._host.refusals.observe(response, by_loop=by_loop)
+        if is_good and isinstance(usage := response.get("usage"), dict):
+            self._host.meter.observe(usage)
 
     def claim_foreground_usage(self) -> Callable[..., bool]:
         """Returns the function by which a loop says which response was for the view: see `Meter.claim`."""
@@ -272,17 +309,17 @@ class SummarizingContextManager:
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
-        return self._requests.compacting_requests > 0
+        return self._requests.compacting > 0
 
     async def stop_waiting(self) -> None:
         """Ends the waits of requests at once, because the host has cancelled. The summaries are still made."""
-        self._current.summaries.end_waits()
+        self._session.texts.end_waits()
 
     async def prepare(self) -> None:
         """Once all modules are mounted, checks the summariser's settings and looks for the tool `recall`."""
         self._host.check_summariser()
-        if not len(self.conversation.log):
-            self._current.begin(self._current.fresh())
+        if not len(self._session.log):
+            self._session.begin(self._session.fresh())
 
     async def finish(self) -> None:
         """Ends the session's work: waits some seconds for summaries under way, stores them, and ends the others.
@@ -290,9 +327,27 @@ class SummarizingContextManager:
         This method and `close()` together take at most five seconds. Hosts close their providers before the context,
         so a call that runs longer than this method would fail.
         """
-        await self._current.finish()
+
+        async def end() -> None:
+            await self._session.texts.close(_FOR_CALLS * self._seconds_left)
+            await self._services.outbox.flush()
+
+        await self._within_end_time(end, _FOR_FINISH)
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
         file = self._incoming.file
-        await self._current.close(self._recall.close, *([file.close] if file else []))
+        ending = [self._session.texts.close, self._services.outbox.close, self._session.close, self._recall.close]
+        ending += [file.close] if file else []
+
+        async def end() -> None:
+            await asyncio.gather(*(one() for one in ending))
+
+        await self._within_end_time(end)
+
+    async def _within_end_time(self, work: Callable[[], Awaitable[None]], share: float = 1.0) -> None:
+        """Runs `work` for at most a share of the time left for the session's end; then abandons it."""
+        began = asyncio.get_running_loop().time()
+        with contextlib.suppress(TimeoutError):
+            await within(work, max(0.0, share * self._seconds_left - GRACE))
+        self._seconds_left -= asyncio.get_running_loop().time() - began

@@ -1,217 +1,287 @@
-"""A request: looks at the conversation, compacts it if that is due, and returns the rows."""
+"""A request: its rows, and before that the compaction that may be due; and a compaction on demand."""
 
 from __future__ import annotations
 
-import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from context_summarize.background import in_thread
-from context_summarize.core.log import Log
-from context_summarize.core.render import Rendering, shorten_ahead, to_shorten
+from context_summarize.core.nodes import Node
+from context_summarize.core.plan import Plan, next_plan, plan
+from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
-from context_summarize.session.compaction import Compactions
-from context_summarize.session.conversation import Conversation
-from context_summarize.session.current import Current
-from context_summarize.session.decide import Attempts, Facts, Situation, decide_for
+from context_summarize.session.decide import Facts, decide, is_worthwhile
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
+from context_summarize.session.retention import retained_rows
+from context_summarize.session.state import Session
+from context_summarize.session.telling import Announcement, Change, Telling
+from context_summarize.tokens.measure import measure
 
-_PREFETCH = 2 / 3
-"""Prefetch begins when the request holds this share of the tokens at which the next compaction is due."""
-_YOUNG = 40
-"""A session with fewer rows and no compaction may stay short, as those of sub-agents do."""
-_PREFETCH_YOUNG = 0.9
-"""The share that counts instead for such a session."""
+_PREFETCH, _PREFETCH_YOUNG, _YOUNG = 2 / 3, 0.9, 40
+"""Summaries are made ahead from this share of the tokens on at which the next compaction is due. The second one counts in
+a session of fewer rows without a compaction, for it may stay short, as those of sub-agents do."""
+_FRESH = 20
+"""Until this many rows have come after a compaction, another one is made only if the base is full."""
 _COLD_AFTER = 3_600
 """Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
+_WINDOW, _MOST_COMPACTIONS = 10, 2
+"""If the smallest possible request is still too large, at most two compactions run per ten requests."""
+
+
+class Aside(Exception):
+    """The request gives up its turn, because the history is being replaced or the user steers."""
 
 
 class Requests:
-    """Answers requests: decides and acts until the decision is to go on."""
+    """Answers requests from a session's state."""
 
-    def __init__(self, current: Current) -> None:
-        self._current = current
-        self._services, self._config, self._host = current.services, current.services.config, current.host
-        self._summaries = current.summaries
-        self.compactions = Compactions(current)
-        self._last_at = math.inf
-        """The clock's time when the last request was served."""
-        self._last: tuple[Log | None, int] = (None, 0)
-        """The log of that request, and how many rows it had."""
-        self._turn = asyncio.Lock()
-        """Held by the request that decides or compacts, and by none that waits for summaries or hooks."""
-        self.compacting_requests = 0
+    def __init__(self, session: Session, telling: Telling) -> None:
+        self._session, self._telling = session, telling
+        self._services, self._host, self._texts = session.services, session.host, session.texts
+        self.compacting = 0
         """Counts the running requests whose compaction is due."""
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
-        attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
-        if wanted.hard_fit and self._last == (self._current.chat.log, len(self._current.chat.log)):
-            # The provider has refused the request that was served last. It gets a smaller one, whatever we count.
-            seen = await self.observe(wanted, given)
-            wanted = replace(wanted, token_budget=max(1, min(seen.limits.budget, seen.used - 1)))
-            attempts, given = Attempts(self._summaries.stop), await self._host.limits(wanted)
-        seen = await self._act(wanted, given, attempts)
-        if not self._is_answered(seen):
-            self._current.answered = self._identity(seen, self._summaries.version if attempts.is_late else None)
-        served = (seen.chat.log, len(seen.chat.log))
-        if self._last != served:
-            self._services.totals.requests += 1
-        self._last, self._last_at = served, self._services.clock()
-        rows = self._served(seen.rendering, seen.limits)
-        await self._services.outbox.flush()  # before prefetch starts tasks that flush it too
-        if seen.is_near and seen.may_prefetch and not self._host.is_cancelled():
-            target = await self._host.summariser()
-            if target is not None:
-                self._current.prefetch.look(seen.chat, seen.limits, target)
+        session, began, rows = self._session, self._services.clock(), None
+        limits = await self._limits(wanted)
+        is_hook = self._services.outbox.is_in_hook  # it waits for no summary: the summary may wait for the hook
+        announced = self._telling.announcement()
+        try:
+            while rows is None:
+                await session.resume()
+                async with session.turn.taken(in_hurry=is_hook):
+                    if session.is_resumed:
+                        left = 0.0 if is_hook else self._services.config.wait_seconds - self._services.clock() + began
+                        rows = await self._served(wanted, limits, left, announced)
+        finally:  # also for a request that is cancelled
+            announced.withdraw()
+        await session.saved.flush()
+        await self._services.outbox.flush()
         return rows
 
-    def _served(self, view: Rendering, limits: RequestLimits) -> list[JsonRow]:
+    async def _served(
+        self, wanted: RequestOptions, limits: RequestLimits, seconds: float, announced: Announcement
+    ) -> list[JsonRow] | None:
+        """Returns the rows of a request that has its turn; None if it has stepped aside.
+
+        It makes one compaction, and a second one only if rows that came meanwhile do not fit.
+        """
+        session, hides_system = self._session, limits.system_prompt is not None
+        shown = await session.shown(hides_system=hides_system)
+        for is_second in (False, True):
+            retained = retained_rows(session.log, shown, wanted.retained)
+            tokens = sum(measure(row, self._services.count) for row in retained)
+            here = limits.beside(tokens) if tokens else limits
+            facts = await self._looked(shown, here)
+            if facts.reason is None or (is_second and facts.reason != "must_fit"):
+                break
+            try:
+                made = await self._compacted(shown, here, facts, seconds, announced)
+            except Aside:
+                return None
+            if not made:
+                break
+            shown = await session.shown(hides_system=hides_system)
+        return self._answer(shown, here, retained)
+
+    async def _limits(self, wanted: RequestOptions) -> RequestLimits:
+        """Returns the limits of a request; after a refusal they are smaller, whatever we count."""
+        session = self._session
+        limits = await self._host.limits(wanted)
+        if wanted.hard_fit and session.last == (session.log, len(session.log)):
+            shown = await session.shown(hides_system=limits.system_prompt is not None)
+            less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
+            limits = await self._host.limits(replace(wanted, token_budget=less))
+        return limits
+
+    def facts(self, shown: View, limits: RequestLimits) -> tuple[Facts, bool]:
+        """Returns the facts of a decision, and True if summaries may be made ahead."""
+        session, own, config, clock = self._session, limits.own, self._services.config, self._services.clock
+        cut, log, used = session.cut, session.log, shown.tokens
+        is_fresh = cut.rows > cut.undone_at and len(log) - log.row_after_number(cut.rows) < _FRESH
+        due = own.full_after(shown.left) if is_fresh else own.due_after(shown.left)
+        share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
+        may_prefetch = config.prefetch and config.auto_compact and used >= due * share
+        has_grown = session.last[0] is log and len(log) > session.last[1]
+        recent = [at for at in session.made_at if self._services.totals.requests - at < _WINDOW]
+        facts = Facts(
+            used=used,
+            room=own.view_room,
+            compact_from=due if config.auto_compact else math.inf,
+            defer_below=own.defer_below(shown.left) if may_prefetch and has_grown and self._texts.is_busy else 0.0,
+            is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.undone_at,
+            may_compact_again=len(recent) < _MOST_COMPACTIONS,
+        )
+        return facts, may_prefetch
+
+    async def _looked(self, shown: View, limits: RequestLimits) -> Facts:
+        """Returns the facts of a decision. If a compaction comes near, its summaries are started."""
+        facts, may_prefetch = self.facts(shown, limits)
+        if facts.reason is None and not may_prefetch:
+            return facts
+        await self._session.cut_parts(limits)
+        if not may_prefetch or self._host.is_cancelled():
+            return facts
+        target = await self._host.summariser()
+        for node in next_plan(self._session.plan_input(shown, limits)).missing if target else ():
+            self._texts.start(node, self._session.log, target, ahead=True)
+        return self.facts(shown, limits)[0]
+
+    async def _compacted(
+        self, shown: View, limits: RequestLimits, facts: Facts, seconds: float, announced: Announcement
+    ) -> bool:
+        """Makes the compaction that is due, if it is worth it and its texts come in time; returns True if it did.
+
+        Raises:
+            Aside: the request must give up its turn.
+        """
+        session, log, rows = self._session, self._session.log, len(self._session.log)
+        fallbacks, waited, has_waited = set[str](), 0.0, False
+        if facts.reason != "cold_cache":
+            self.compacting += 1
+        try:
+            while (reason := facts.reason) is not None and not self._texts.is_closed:
+                # Rows that came during a wait stay verbatim. Otherwise the plan would need more and more texts.
+                given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
+                whole = plan(given, reason)
+                ready = plan(given, reason, known_only=True) if whole.missing or reason == "cold_cache" else whole
+                step, chosen = decide(replace(facts, has_waited=has_waited), limits.own, whole, ready)
+                if step == "go on":
+                    return False
+                if step == "compact":
+                    await self._make(chosen, shown, limits, announced, waited)
+                    return True
+                announced.open(reason, limits.budget, limits.used(shown.tokens), len(log))
+                if step == "wait":
+                    began = self._services.clock()
+                    await self._wait(chosen.missing, seconds - waited)
+                    waited += self._services.clock() - began
+                    has_waited = any(map(self._texts.is_under_way, chosen.missing)) or seconds <= waited
+                failed = [node for node in chosen.missing if step != "wait" or not self._is_coming(node)]
+                await self._texts.fall_back(failed, log)
+                fallbacks |= {node.key for node in failed}
+                shown = await session.shown(hides_system=limits.system_prompt is not None)
+                facts = self.facts(shown, limits)[0]
+            return False
+        finally:
+            if facts.reason != "cold_cache":
+                self.compacting -= 1
+            if waited:
+                self._services.totals.waited(waited)
+
+    def _is_coming(self, node: Node) -> bool:
+        return self._texts.is_under_way(node) or self._texts.text_of(node) is not None
+
+    async def _wait(self, nodes: Sequence[Node], seconds: float) -> None:
+        """Starts these summaries and waits for them.
+
+        Raises:
+            Aside: somebody else is in a hurry.
+        """
+        target, hurry = await self._host.summariser(), self._session.turn.is_hurried
+        for node in nodes:
+            self._texts.start(node, self._session.log, target)
+        with self._telling.waiting():
+            await self._texts.wait(nodes, max(0.0, seconds), hurry.is_set)
+        if hurry.is_set():
+            raise Aside
+
+    async def _make(
+        self, chosen: Plan, shown: View, limits: RequestLimits, announced: Announcement, waited: float
+    ) -> int:
+        """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""
+        session, hides_system = self._session, limits.system_prompt is not None
+        nodes = [] if chosen.cut.is_bare else session.nodes(chosen.cut)
+        unwritten = [node for node in nodes if self._texts.text_of(node) is None]
+        await self._texts.fall_back(unwritten, session.log)
+        cut = replace(chosen.cut, fallbacks=tuple(node.key for node in unwritten))
+        old = {node.key for node in shown.nodes}
+        await session.write_thread(session.log, cut)
+        # No await follows: all that may fail has been awaited.
+        change = Change(
+            before=session.view(hides_system=hides_system),
+            after=session.view(cut, hides_system=hides_system),
+            rows=len(session.log),
+            plan=chosen,
+            from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
+            new_fallbacks=len({*cut.fallbacks}.difference(session.cut.fallbacks)),
+            waited=waited,
+        )
+        session.put(cut)
+        session.made_at.append(self._services.totals.requests)
+        self._services.totals.compactions += 1
+        self._services.totals.from_cache += change.from_cache
+        return self._telling.made(change, limits, announced)
+
+    def _answer(self, shown: View, limits: RequestLimits, retained: Sequence[JsonRow]) -> list[JsonRow]:
         """Returns copies of the view's rows, with the retained reminders and the reminder blocks of the prompt."""
-        size, retention = view.tokens, self._current.retention
-        self._current.announcer.warn_if_too_large(view, limits, limits.used(size))
-        rows = view.rows(limits.system_prompt)
-        apart = limits.own.system_tokens
+        session = self._session
+        self._telling.warn_if_too_large(shown, limits)
+        rows, apart = shown.rows(limits.system_prompt), limits.own.system_tokens
         may_chain = any(map(continues, reversed(rows)))
-        sent = size + apart + retention.tokens
-        self._host.meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
+        sent = shown.tokens + apart + sum(measure(row, self._services.count) for row in retained)
+        self._host.meter.served(sent, system=shown.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
-            rows.insert(len(rows) - len(view.open), limits.status)  # at the end, before open calls
-        if retention.tokens:  # after the summarised part
-            at = len(view.head) + bool(limits.system_prompt)
-            rows[at:at] = map(copy_json, retention.held)
+            rows.insert(len(rows) - len(shown.open), limits.status)  # at the end, before open calls
+        at = len(shown.head) + bool(limits.system_prompt)
+        rows[at:at] = map(copy_json, retained)
+        if session.last != (session.log, len(session.log)):
+            self._services.totals.requests += 1
+        session.last, session.last_at = (session.log, len(session.log)), self._services.clock()
         return rows
 
     async def compact(self, focus: str | None) -> int:
         """Makes a compaction now, down to `keep_recent`; returns the tokens that it saves, as the provider counts.
 
-        It waits without a deadline. If others change the view meanwhile, it plans again from their view.
+        It waits without a deadline, and holds no turn meanwhile: requests go first, and it plans again after them.
         """
-        wanted, attempts = replace(self._host.last, is_manual=True, focus=focus), Attempts(self._summaries.stop)
-        await self._act(wanted, await self._host.limits(wanted), attempts)
-        await self._services.outbox.flush()
-        return attempts.saved
-
-    async def observe(self, wanted: RequestOptions, given: RequestLimits) -> Situation:
-        """Returns the situation of a request. If a compaction may be due, its segments are cut first."""
-        retention = self._current.retention
-        while True:
-            chat = await self._current.ready_chat(hides_system=given.system_prompt is not None)
-            if wanted.retained or retention.tokens:
-                retention.update(chat, wanted.retained)
-            limits = given.beside(retention.tokens) if retention.tokens else given
-            rendering = chat.rendering()
-            rows, used = len(chat.log), limits.used(rendering.tokens)
-            own, left = limits.own, chat.left_by_last(rendering)
-            due_own = own.full_after(left) if chat.is_fresh else own.due_after(left)
-            due = limits.used(due_own)
-            is_young = rows < _YOUNG and not chat.view.compactions
-            ahead = due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
-            is_near = wanted.is_manual or used >= min(ahead, limits.budget)
-            if is_near:
-                chat = self._current.chat = chat.cut_for(limits.own.base, self._config, self._current.cutting)
-                if chat.segments is not None:
-                    await in_thread(chat.segments.backlog(), chat.segments.render_ahead)
-                    chat.segments.take_in()
-                long = to_shorten(chat.log, chat.view, own)
-                await in_thread(4 * sum(entry.tokens for entry in long), shorten_ahead, chat.log, long, own)
-            is_unchanged = self._current.chat is chat and len(chat.log) == rows
-            if is_unchanged or not is_near:
-                may_prefetch = self._config.prefetch and self._config.auto_compact and used >= ahead
-                return Situation(chat, limits, rendering, used, due, may_prefetch, is_near)
-
-    def facts(self, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> Facts:
-        """Returns the facts of a decision."""
-        chat, limits, is_manual = seen.chat, seen.limits, wanted.is_manual
-        last_log, last_rows = self._last
-        # Summaries were made ahead only if the log has grown since its last request. A resumed log has had no request.
-        has_grown = last_log is chat.log and len(chat.log) > last_rows
-        has_provider = self._host.seen(None) is not None
-        is_ahead = seen.may_prefetch and has_grown and has_provider and not is_manual
-        is_busy = is_ahead and self._current.prefetch.is_busy(chat)
-        # A request compacts once; twice only if rows that came meanwhile do not fit.
-        most_compactions = 2 if seen.used > limits.budget and not is_manual else 1
-        seconds = self._services.clock() - self._last_at
-        left = chat.left_by_last(seen.rendering)
-        return Facts(
-            used=seen.used,
-            budget=limits.budget,
-            compact_from=seen.due if self._config.auto_compact else math.inf,
-            defer_below=limits.used(limits.own.defer_below(left)) if is_busy else 0.0,
-            is_ahead=is_ahead,
-            is_cold=seen.may_prefetch and seconds > _COLD_AFTER and chat.steered.undone_at is None,
-            is_manual=is_manual,
-            focus=wanted.focus,
-            is_answered=attempts.compactions >= most_compactions or (not is_manual and self._is_answered(seen)),
-            wait_is_over=attempts.wait_is_over,
-            may_compact_again=self.compactions.may_compact_again(),
-        )
-
-    def _identity(self, seen: Situation, late_at: int | None = None) -> tuple[object, ...]:
-        """Returns the values that identify a request. Our own limits are not among them: each response changes them.
-
-        Args:
-            late_at: the registry's version, if the request went on without late summaries. When one arrives the
-                version changes, so the same request counts as new.
-        """
-        chat, limits = seen.chat, seen.limits
-        return (chat.log, len(chat.log), chat.view, limits.budget, limits.system_prompt, late_at)
-
-    def _is_answered(self, seen: Situation) -> bool:
-        """Returns True if the same request was answered before: a host may send it several times."""
-        if self._current.answered == self._identity(seen):
-            return True
-        # It may have gone on without late summaries. Then it is the same request until one arrives.
-        return self._current.answered == self._identity(seen, self._summaries.version)
-
-    async def _act(self, wanted: RequestOptions, given: RequestLimits, attempts: Attempts) -> Situation:
-        """Decides and acts until the request goes on; returns the last look."""
-        segments_before, first_rows, is_due = None, 0, False
+        session, fallbacks, announced = self._session, set[str](), self._telling.announcement()
+        wanted = replace(self._host.last, is_manual=True, focus=focus)
+        limits, began, log, rows = await self._host.limits(wanted), self._services.clock(), None, 0
+        self.compacting += 1
         try:
             while True:
-                # Requests take turns, so that only the first of several makes the compaction.
-                async with self._turn:
-                    seen = await self.observe(wanted, given)
-                    facts = self.facts(seen, wanted, attempts) if seen.is_near else None
-                    if facts is None or facts.reason is None:
-                        return seen
-                    if not is_due and facts.reason != "cold_cache":
-                        if not self.compacting_requests:
-                            self._summaries.begin()
-                        is_due = True
-                        self.compacting_requests += 1
-                    chat = seen.chat
-                    if segments_before is not chat.segments:
-                        segments_before, first_rows = chat.segments, len(chat.log)
-                    # Rows that come during a wait stay verbatim. Otherwise the plan would need more and more texts.
-                    limits = seen.limits.keeping(len(chat.log) - first_rows)
-                    step, plan = decide_for(facts, self._current.plan_input(chat, limits))
-                    if plan is None:
-                        return seen
-                    if step == "go on":
-                        attempts.is_late = attempts.wait_is_over and bool(plan.missing)
-                        if wanted.is_manual or not attempts.is_late:
-                            self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
-                        return seen
-                    after = await self.compactions.make(plan, seen, attempts) if step == "compact" else None
-                if step != "compact":
-                    await self.compactions.fetch(plan, seen, attempts, falls_back=step == "fall back")
-                elif after is not None:
-                    segments_before = None
-                    await self._record(after, seen, wanted, attempts)
-        finally:  # however the request ends
-            if is_due:
-                self.compacting_requests -= 1
-            if attempts.waited:
-                self._services.totals.waited(attempts.waited)
+                await session.resume()
+                async with session.turn.taken(in_hurry=True):
+                    if not session.is_resumed:
+                        continue
+                    if log is not session.log:
+                        log, rows = session.log, len(session.log)
+                    shown = await session.shown(hides_system=limits.system_prompt is not None)
+                    await session.cut_parts(limits)
+                    given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
+                    made = plan(given, "manual", focus)
+                    if self._texts.is_closed or not is_worthwhile(made, limits.own, may_compact_again=True):
+                        return 0
+                    if not made.missing:
+                        return await self._make(made, shown, limits, announced, self._services.clock() - began)
+                    announced.open("manual", limits.budget, limits.used(shown.tokens), len(log))
+                if not await self._came(made.missing, fallbacks):
+                    return 0
+        finally:
+            self.compacting -= 1
+            announced.withdraw()
+            await session.saved.flush()
+            await self._services.outbox.flush()
 
-    async def _record(self, chat: Conversation, seen: Situation, wanted: RequestOptions, attempts: Attempts) -> None:
-        """Writes the record of a compaction. The request then counts as answered, unless it may need another."""
-        # The request shows summarised reminders whole beside the view, and may be too large with them.
-        if self._current.retention.update(chat, wanted.retained) and not wanted.is_manual:
-            self._current.answered = None
-        else:
-            attempts.compactions += 1
-            self._current.answered = self._identity(replace(seen, chat=chat))
-        await self._current.records.write(chat)
+    async def _came(self, nodes: Sequence[Node], fallbacks: set[str]) -> bool:
+        """Waits for these summaries as long as it takes, and adds the keys of those that failed to `fallbacks`.
+
+        Returns:
+            False if the host has cancelled meanwhile.
+        """
+        log, target = self._session.log, await self._host.summariser()
+        for node in nodes:
+            self._texts.start(node, log, target)
+        await self._services.outbox.flush()
+        with self._telling.waiting():
+            await self._texts.wait(nodes, None, lambda: False)
+        if any(map(self._texts.is_under_way, nodes)):
+            return False
+        failed = [node for node in nodes if self._texts.text_of(node) is None]
+        if self._session.log is log and not self._texts.is_closed:
+            await self._texts.fall_back(failed, log)
+            fallbacks |= {node.key for node in failed}
+        return True

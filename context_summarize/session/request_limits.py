@@ -97,7 +97,6 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         threshold=config.threshold_share,
         target=config.target_usage,
         share=config.share_of_summaries,
-        fan_in=config.fan_in,
         shorten_above=given,
         shorten_newest_above=newest,
         notes_room=int(notes_room),

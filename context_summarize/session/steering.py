@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from context_summarize.core.cut import Cut
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import View, to_make
+from context_summarize.core.nodes import with_children
 from context_summarize.core.plan import Reason, plan
-from context_summarize.core.render import render
 from context_summarize.errors import SteeringError
-from context_summarize.session.announcer import Change
-from context_summarize.session.conversation import Conversation
-from context_summarize.session.current import Current
-from context_summarize.session.decide import Attempts, decide_for
+from context_summarize.session.decide import decide
 from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
+from context_summarize.session.state import Session
+from context_summarize.session.telling import Change, Telling
 
 _MOST_LOOKS = 8
 """A preview makes at most so many plans; each uses texts that the store had for the plan before it."""
@@ -47,9 +46,8 @@ class Preview:
 class Steering:
     """Serves hosts and users between requests."""
 
-    def __init__(self, current: Current, requests: Requests) -> None:
-        self._current = current
-        self._requests = requests
+    def __init__(self, session: Session, requests: Requests, telling: Telling) -> None:
+        self._session, self._requests, self._telling = session, requests, telling
 
     async def undo(self) -> int:
         """Goes back to the view before the last compaction; returns the tokens by which the request grows.
@@ -57,21 +55,39 @@ class Steering:
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit.
         """
-        current = self._current
+        session = self._session
+        limits = await self._limits()
         while True:
-            chat, limits = await self._steerable()
-            if not chat.view.compactions:
+            log, cut = session.log, session.cut
+            if not cut.rows:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
-            earlier = chat.earlier[-1] if chat.earlier else await current.records.earlier(chat)
-            if current.is_current(chat):
-                break
-        back = _taken_back(limits, chat, earlier)
-        undone = current.records.undone(chat, earlier)
-        current.summaries.compacted(back.view.shown, back.log)
-        fallbacks = sum(item.summary.fallback for item in back.view.shown)
-        saved = current.announcer.made(Change(fallbacks=fallbacks), limits, chat, back)
-        await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
-        return -saved
+            earlier = session.cuts[-2] if len(session.cuts) > 1 else await session.saved.before(log, cut)
+            await session.texts.look_up(session.nodes(earlier))
+            async with session.turn.taken(in_hurry=True):
+                if session.log is log and session.cut is cut:
+                    grown = await self._take_back(limits, earlier)
+                    break
+        await session.saved.flush()
+        await session.services.outbox.flush()
+        return grown
+
+    async def _take_back(self, limits: RequestLimits, earlier: Cut) -> int:
+        session, hides_system = self._session, limits.system_prompt is not None
+        before = await session.shown(hides_system=hides_system)
+        back = replace(earlier, undone_at=session.log.rendered_rows, pins=session.cut.pins)
+        lost = [node for node in session.nodes(back) if session.texts.text_of(node, back.fallbacks) is None]
+        await session.texts.fall_back(lost, session.log)
+        back = replace(back, fallbacks=(*back.fallbacks, *(node.key for node in lost)))
+        await session.write_thread(session.log, back)
+        after = session.view(back, hides_system=hides_system)
+        if (tokens := limits.used(after.tokens)) > limits.budget:
+            raise SteeringError(
+                f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
+                f"budget is {limits.budget:,}; a larger window makes room for it"
+            )
+        change = Change(before=before, after=after, rows=len(session.log))
+        session.take_back(back)
+        return -self._telling.made(change, limits, self._telling.announcement())
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
         """Keeps the rows of these messages verbatim from the next compaction on; returns all pinned numbers.
@@ -80,10 +96,11 @@ class Steering:
             TypeError: `messages` is no number and no collection of them.
             SteeringError: a number has no message, or the pinned rows take more than a tenth of the base.
         """
-        chat, limits = await self._steerable()
-        pins = chat.steered.pins | {_group_of(chat.log, number) for number in _numbers(messages)}
-        _check_room(chat, pins, limits.own.base)
-        return await self._pin(chat, pins)
+        limits = await self._limits()
+        log = self._session.log
+        pins = {*self._session.cut.pins, *(_group_of(log, number) for number in _numbers(messages))}
+        _check_room(log, pins, limits.own.base)
+        return await self._pin(log, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
         """Removes the pins of these messages, or all pins; returns the numbers that are still pinned.
@@ -91,80 +108,69 @@ class Steering:
         Raises:
             TypeError, SteeringError: as `pin`, except for the size.
         """
-        chat, _ = await self._steerable()
-        all_pins = chat.steered.pins
-        named = all_pins if messages is None else {_group_of(chat.log, number) for number in _numbers(messages)}
-        return await self._pin(chat, all_pins - named)
+        await self._limits()
+        log, pins = self._session.log, {*self._session.cut.pins}
+        gone = pins if messages is None else {_group_of(log, number) for number in _numbers(messages)}
+        return await self._pin(log, pins - gone)
 
-    async def _pin(self, chat: Conversation, pins: frozenset[int]) -> tuple[int, ...]:
-        await self._current.steer(replace(chat, steered=replace(chat.steered, pins=pins)))
-        ranges = (chat.log.message_range(at, at + 1) for at in sorted(pins))
+    async def _pin(self, log: Log, pins: Iterable[int]) -> tuple[int, ...]:
+        pins = tuple(sorted(pins))
+        self._session.pin(pins)
+        await self._session.saved.flush()
+        ranges = (log.message_range(at, at + 1) for at in pins)
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
-    async def _steerable(self) -> tuple[Conversation, RequestLimits]:
-        """Returns the current conversation, with its segments cut, and the limits of the last request."""
-        wanted = replace(self._current.host.last, is_manual=True)
-        seen = await self._requests.observe(wanted, await self._current.host.limits(wanted))
-        return seen.chat, seen.limits
+    async def _limits(self) -> RequestLimits:
+        """Returns the limits of the last request, for a session that has taken up its saved cut."""
+        limits = await self._session.host.limits(self._session.host.last)
+        await self._session.resume()
+        return limits
 
     async def preview(self) -> Preview:
         """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
-        reason, summaries = await self.due_reason(), self._current.summaries
-        chat, limits = await self._steerable()
+        session, reason, limits = self._session, await self.due_reason(), await self._limits()
+        hides_system = limits.system_prompt is not None
+        shown = await session.shown(hides_system=hides_system)
+        await session.cut_parts(limits)
+        given = session.plan_input(shown, limits)
         for _ in range(_MOST_LOOKS):
-            made = plan(self._current.plan_input(chat, limits), "manual")
-            await summaries.look_up(made.missing)
-            if not any(map(summaries.text_of, made.missing)):
+            made = plan(given, "manual")
+            await session.texts.look_up(made.missing)
+            if not any(map(session.texts.text_of, made.missing)):
                 break
-        view, after = chat.view, made.tokens_before
-        if made.freed > 0:
-            view, _ = await self._requests.compactions.view(chat, made)
-            after = render(chat.log, view).tokens
-            if made.missing:
-                after = made.tokens_after - made.notes_room + (view.notes.tokens if view.notes else 0)
-        else:  # no compaction would be made
-            made = replace(made, segments=0, merged=0, missing=())
-        summarises = view.frontier > chat.view.frontier
+        if made.freed <= 0:  # no compaction would be made
+            made = replace(made, segments=0, merged=0, missing=(), cut=session.cut, tokens_after=made.tokens_before)
+        cut, log = made.cut, session.log
+        thread = await session.thread_of(log, cut)
+        unmade = {node.key for node in with_children(made.missing) if session.texts.text_of(node) is None}
         return Preview(
             reason=reason,
             before_tokens=limits.used(made.tokens_before),
-            after_tokens=limits.used(after),
+            after_tokens=limits.used(made.tokens_after),
             budget=limits.budget,
             segments=made.segments,
             merged=made.merged,
-            messages=chat.log.message_range(chat.view.frontier, view.frontier) if summarises else None,
-            calls=len({node.key for node in to_make(made.missing, summaries.text_of)}),
-            notes=view.notes.text if view.notes else None,
+            messages=log.message_range(session.cut.groups, cut.groups) if cut.groups > session.cut.groups else None,
+            calls=len(unmade),
+            notes=thread or None,
         )
 
     async def due_reason(self) -> Reason | None:
         """Returns the reason why the next request would make a compaction, if it would. Starts nothing."""
-        wanted = self._current.host.last
-        seen = await self._requests.observe(wanted, await self._current.host.limits(wanted))
-        facts = self._requests.facts(seen, wanted, Attempts())
-        facts = replace(facts, is_answered=False, is_ahead=False, defer_below=0)
+        session, limits = self._session, await self._limits()
+        shown = await session.shown(hides_system=limits.system_prompt is not None)
+        facts = replace(self._requests.facts(shown, limits)[0], defer_below=0)
         if facts.reason is None:
             return None
-        step, _ = decide_for(facts, self._current.plan_input(seen.chat, seen.limits))
+        await session.cut_parts(limits)
+        given = session.plan_input(shown, limits)
+        whole, ready = plan(given, facts.reason), plan(given, facts.reason, known_only=True)
+        step, _ = decide(facts, limits.own, whole, ready)
         return None if step == "go on" else facts.reason
 
 
-def _taken_back(limits: RequestLimits, chat: Conversation, earlier: View) -> Conversation:
-    """Returns the conversation with the view before its last compaction."""
-    # All rows lose the ids by which a provider continues a chain: its newest chain holds the compacted view.
-    back = chat.with_view(replace(earlier, rows_at_compaction=len(chat.log)))
-    size = back.rendering().tokens
-    if (tokens := limits.used(size)) > limits.budget:
-        raise SteeringError(
-            f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
-            f"budget is {limits.budget:,}; a larger window makes room for it"
-        )
-    steered = replace(chat.steered, undone_at=size)
-    return replace(back, earlier=chat.earlier[:-1], steered=steered)
-
-
-def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
-    tokens = sum(row.tokens for at in pins for row in chat.log.entries(chat.log.rendered_group(at)))
+def _check_room(log: Log, pins: Iterable[int], base: int) -> None:
+    tokens = sum(row.tokens for at in pins for row in log.entries(log.rendered_group(at)))
     most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(

@@ -10,7 +10,7 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.segments import source
+from context_summarize.core.parts import source
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of, numbered

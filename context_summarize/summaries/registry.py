@@ -1,4 +1,4 @@
-"""`SummaryRegistry`: holds the known summaries, and for each missing one the single task that makes it."""
+"""The texts by key: known summaries, and for each missing one the single task that makes it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from context_summarize.background import end_tasks, in_thread, until_done
-from context_summarize.core.frames import show_node
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, ShownNode, Summary
+from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of
@@ -29,8 +28,8 @@ _CHARACTERS = 40
 class SummaryRegistry:
     """Makes summaries in tasks, which requests share and wait for, and keeps their texts.
 
-    `text_of` and `row_of` start nothing. Requests that need the same key share one call. A task outlives the request
-    that started it, and puts its result into the store.
+    `text_of` starts nothing. Requests that need the same key share one call. A task outlives the request that started
+    it, and puts its result into the store.
 
     Args:
         is_cancelled: returns True once the host has cancelled; then no request waits.
@@ -40,42 +39,40 @@ class SummaryRegistry:
         self._services = services
         self._summarizer = summarizer
         self._is_cancelled = is_cancelled
+        self._texts: dict[str, Summary] = {}
+        self._fallbacks: dict[str, Summary] = {}
+        """Texts by code, by key: functions of the rows alone, kept because they take a while to make."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ahead: set[str] = set()
+        """Keys that were started ahead since the last compaction; one that fails is not started ahead again."""
         self._late: set[str] = set()
-        """Keys under way whose wait has timed out."""
-        self._waits = 0
-        """Requests that wait for summaries."""
+        """Keys under way that were waited for in vain."""
         self._is_silent = False
         """True after a wait that brought no summary, until a summary comes."""
-        self._texts: dict[str, Summary] = {}
-        self.stored: set[str] = set()
-        """Keys of the texts that come from the store, without a call of this session."""
-        self._fallbacks: dict[str, Summary] = {}
-        """By key. They replace missing texts until the next compaction."""
+        self._waits = 0
+        """Requests that wait for summaries."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
         self._closed = False
-        self.stop = asyncio.Event()
-        """Ends the waits of the requests that hold it. Later requests hold a new one. The tasks go on."""
-        self.version = 0
-        """How many tasks have ended. While it is the same, no new text has come."""
+        self._stop = asyncio.Event()
+        """Ends the waits that hold it. Later ones hold a new one. The tasks go on."""
+        self.stored: set[str] = set()
+        """Keys of the texts that come from the store, without a call of this session."""
 
-    def text_of(self, node: Node) -> Summary | None:
-        """Returns the summary of a node, or the fallback in its place; None without either."""
-        return self._texts.get(node.key) or self._fallbacks.get(node.key)
+    def text_of(self, node: Node, fallbacks: Iterable[str] = ()) -> Summary | None:
+        """Returns the text of a node: by code if its key is among `fallbacks`; None if it is not known."""
+        return (self._fallbacks if node.key in fallbacks else self._texts).get(node.key)
 
-    def row_of(self, node: Node, log: Log) -> ShownNode | None:
-        """Returns the row of a node's summary, or of the fallback in its place; None without either."""
-        summary, row = self.text_of(node), log.node_rows.get(node.place)
-        if summary is not None and (row is None or row.summary is not summary):
-            row = log.node_rows[node.place] = show_node(log, node, summary, self._services.prompts.frame.fill)
-        return None if summary is None else row
+    def start(self, node: Node, log: Log, target: Target | None, *, ahead: bool = False) -> None:
+        """Starts the task that makes a summary, unless the summary is known or under way.
 
-    def start(self, node: Node, log: Log, target: Target | None) -> None:
-        """Starts the task that makes a summary and its row, unless the summary is known or under way."""
-        if self._closed or node.key in self._tasks or node.key in self._texts:
+        Args:
+            ahead: True for a summary that no request waits for; it is started once between two compactions.
+        """
+        if self._closed or node.key in self._tasks or node.key in self._texts or (ahead and node.key in self._ahead):
             return
+        self._ahead.add(node.key)
         work = self._work(node, log, target)
         task = self._tasks[node.key] = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
         # This callback runs before the requests that wait for the task continue.
@@ -84,14 +81,26 @@ class SummaryRegistry:
     def _ended(self, key: str) -> None:
         del self._tasks[key]
         self._late.discard(key)  # a later task for this key is waited for again
-        self.version += 1
+
+    def is_under_way(self, node: Node) -> bool:
+        """Returns True while a task makes this summary."""
+        return node.key in self._tasks
+
+    @property
+    def is_closed(self) -> bool:
+        """True once the session has ended: what is missing then has not failed."""
+        return self._closed
+
+    @property
+    def is_busy(self) -> bool:
+        """True while any summary is being made."""
+        return bool(self._tasks)
 
     async def _work(self, node: Node, log: Log, target: Target | None) -> None:
         try:
             await self.look_up([node])
             if node.key not in self._texts and target is not None:
                 await self._make(node, log, target)
-            self.row_of(node, log)  # takes a few milliseconds, which a plan then saves
         except AskLater:
             logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
@@ -99,6 +108,8 @@ class SummaryRegistry:
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             text = "a summary could not be made, so a request that needs it gets a fallback: %s"
             logger.error(text, traceback_of(error, self._services.config.redact))
+        finally:
+            self._services.outbox.begin()  # the next request, which would also do it, may come much later
 
     async def look_up(self, nodes: Sequence[Node]) -> None:
         """Takes the texts of these nodes from the store, if it has them. Starts no call for the others."""
@@ -117,7 +128,7 @@ class SummaryRegistry:
             return
         for child in node.children:
             self.start(child, log, target)
-        await self.settled(child.key for child in node.children)
+        await self.settled(node.children)
         await self.look_up(node.children)  # a compaction may have dropped some
         children = [self._texts[child.key] for child in node.children if child.key in self._texts]
         if len(children) < len(node.children):
@@ -133,46 +144,49 @@ class SummaryRegistry:
         self._is_silent = False
         await self._services.store.put(summary)
 
-    async def get(
-        self,
-        nodes: Sequence[Node],
-        log: Log,
-        target: Target | None,
-        seconds: float | None,
-        stop: asyncio.Event,
-    ) -> None:
-        """Starts these summaries and waits for them; fallbacks replace those that fail. Late tasks go on.
+    async def settled(self, nodes: Iterable[Node]) -> None:
+        """Waits until no task runs for any of these nodes. This does not count as the wait of a request."""
+        keys = [node.key for node in nodes]
+        while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
+            await asyncio.wait(tasks)
+
+    async def idle(self, seconds: float) -> None:
+        """Waits at most so long until no summary is being made; for a task that takes longer only once."""
+        wanted = {task for key, task in self._tasks.items() if key not in self._late}
+        while wanted and seconds > 0:
+            began = asyncio.get_running_loop().time()
+            await until_done(wanted, seconds)
+            seconds -= asyncio.get_running_loop().time() - began
+            self._late |= self._tasks.keys() if seconds <= 0 else set()
+            wanted = {task for key, task in self._tasks.items() if key not in self._late}
+
+    async def wait(self, nodes: Sequence[Node], seconds: float | None, is_over: Callable[[], bool]) -> None:
+        """Waits for these summaries, which have been started.
 
         Args:
             seconds: the longest wait; None = as long as it takes. With a limit, a call that was late is not waited
                 for again while it runs. If the last wait brought no summary, nothing is waited for until a call ends.
-            stop: ends the wait, as the host's cancellation does.
+            is_over: returns True to end the wait early, as the host's cancellation does.
         """
-        for node in nodes:
-            self.start(node, log, target)
         if seconds is not None and self._is_silent and self._late:
             seconds = 0
         wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
-        tasks = {self._tasks[key] for key in wanted if key in self._tasks}
+        tasks, stop = {self._tasks[key] for key in wanted if key in self._tasks}, self._stop
 
         def is_stopped() -> bool:
-            return stop.is_set() or self._is_cancelled()
+            return stop.is_set() or self._is_cancelled() or is_over()
 
-        if not is_stopped():
-            before = self.version
-            self._waits += 1
-            try:
-                await until_done(tasks, seconds, is_stopped)
-            finally:
-                self._waits -= 1
-            self._late |= wanted & self._tasks.keys()
-            # Only the first wait of a request has the full time. A second one follows a wait that brought texts.
-            is_first = seconds == self._services.config.wait_seconds
-            brought_nothing = bool(tasks) and self.version == before and not is_stopped()
-            if brought_nothing and is_first and not self._is_silent:
-                self._warn()
-        if not self._closed:  # at the session's end the tasks are cancelled: they have not failed
-            await self.fill_in([node for node in nodes if node.key not in self._tasks], log)
+        self._waits += 1
+        try:
+            await until_done(tasks, seconds, is_stopped)
+        finally:
+            self._waits -= 1
+        if is_over():
+            return
+        self._late |= wanted & self._tasks.keys()
+        has_brought_nothing = bool(tasks) and not any(task.done() for task in tasks)
+        if has_brought_nothing and seconds and not is_stopped() and not self._is_silent:
+            self._warn()
 
     def _warn(self) -> None:
         """Warns of a wait that has brought no summary: a provider that hangs fails only much later."""
@@ -183,59 +197,32 @@ class SummaryRegistry:
             self._services.config.wait_seconds,
         )
 
-    async def settled(self, keys: Iterable[str]) -> None:
-        """Waits until no task runs for any of these keys. This does not count as the wait of a request."""
-        keys = list(keys)
-        while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
-            await asyncio.wait(tasks)
-
     def end_waits(self) -> None:
-        """Ends the waits of the current requests, but not those of later ones."""
-        self.stop.set()
-        self.stop = asyncio.Event()
+        """Ends the present waits, but not later ones."""
+        self._stop.set()
+        self._stop = asyncio.Event()
 
-    async def fill_in(self, nodes: Sequence[Node], log: Log) -> list[ShownNode]:
-        """Returns the rows of these nodes: from known or stored texts, else from new fallbacks."""
-        await self.look_up(nodes)
-        rows = list[ShownNode]()
+    async def fall_back(self, nodes: Iterable[Node], log: Log) -> None:
+        """Makes the fallbacks of these nodes: from their rows, or from their children's fallbacks."""
         for node in nodes:
-            if self.text_of(node) is None:
-                await self._fallback(node, log)
-            if (shown := self.row_of(node, log)) is not None:  # right away: another request may drop the text
-                rows.append(shown)
-            await asyncio.sleep(0)  # making a row takes a few milliseconds
-        return rows
-
-    async def _fallback(self, node: Node, log: Log) -> Summary:
-        if node.key not in self._fallbacks:
-            await self.look_up(node.children)
-            below = [self._texts.get(child.key) or await self._fallback(child, log) for child in node.children]
+            if node.key in self._fallbacks:
+                continue
+            await self.fall_back(node.children, log)
+            below = [self._fallbacks[child.key] for child in node.children]
             size = _CHARACTERS * node.segment_tokens
-            made = await in_thread(size, make_fallback, node, log, below, self._services.count)
-            self._fallbacks[node.key] = made
-        return self._fallbacks[node.key]
+            self._fallbacks[node.key] = await in_thread(size, make_fallback, node, log, below, self._services.count)
 
-    def begin(self) -> None:
-        """Drops the fallbacks, because a compaction begins: their summaries are requested again."""
-        self._fallbacks.clear()
+    def keep(self, nodes: Iterable[Node]) -> None:
+        """Begins the time of a new compaction: drops the texts that it does not show."""
+        keys = {node.key for node in nodes} | self._tasks.keys()
+        self._texts = {key: text for key, text in self._texts.items() if key in keys}
+        self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keys}
+        self._ahead.clear()
 
-    def compacted(self, shown: Sequence[ShownNode], log: Log) -> None:
-        """Keeps the texts that the view of a new compaction shows, and drops the others."""
-        keep = {item.node.key for item in shown} | self._tasks.keys()
-        self._texts = {key: text for key, text in self._texts.items() if key in keep}
-        self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
-        self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
-        whole = (item for item in shown if item.text == item.summary.text)  # plans count with whole summaries
-        log.node_rows = {item.node.place: item for item in whole}
-
-    def begin_anew(self) -> None:
-        """Drops what belongs to the old log, because another one replaces it. Its calls still fill the store."""
-        self._fallbacks.clear()
-        self._late.clear()
-
-    def forget_refusals(self) -> None:
-        """Allows calls again for keys that were refused too often."""
+    def forget_failures(self) -> None:
+        """Allows calls again for keys that were refused too often, and for providers that are paused."""
         self._refusals.clear()
+        self._summarizer.forget_failures()
 
     async def close(self, seconds: float = 0) -> None:
         """Starts no more tasks, waits at most so long for those under way, and cancels the rest."""

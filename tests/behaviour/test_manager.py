@@ -58,8 +58,7 @@ async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_an
     for budgets, tokens in ((40_000, 100_000, 17_000), 4_096), ((16_000, 100_000), 2_048), ((1_000, 100), 512):
         for budget in budgets:
             await (await made.add(tool_session(6, size=4_000))).view(budget)
-            assert made.manager.conversation.segments is not None
-            assert made.manager.conversation.segments.cutting.sizes[0] == tokens
+            assert made.manager.session.cut.ends.lengths[-1].segment_tokens == tokens
 
 
 def refusing_other_models(request: ChatRequest) -> str:

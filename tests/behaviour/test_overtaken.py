@@ -65,9 +65,10 @@ async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_
     made.host.during = lambda: small.append(asyncio.create_task(made.view(8_000)))
     await made.view()
     await small[0]
-    view = made.manager.conversation.view
-    assert [node.first_group for node in view.nodes] == [0, *(node.end_group for node in view.nodes[:-1])]
-    assert view.nodes[-1].end_group == view.frontier
+    session = made.manager.session
+    nodes = session.nodes(session.cut)
+    assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes[:-1])]
+    assert nodes[-1].end_group == session.cut.groups
 
 
 async def test_a_compaction_on_demand_ends_though_rows_keep_coming():
@@ -106,7 +107,7 @@ async def test_an_undo_while_a_compaction_is_recorded_holds():
     go = made.store.hold()
     compacting = asyncio.create_task(made.manager.compact())
     await made.store.held.wait()
-    assert made.manager.conversation.view.compactions
+    assert made.manager.session.cut.rows
     undoing = asyncio.create_task(made.manager.undo())
     await settle()
     go.set()

@@ -39,4 +39,4 @@ def rendered(
 
 def shown_keys(manager: SummarizingContextManager) -> list[str]:
     """Returns the keys of the summaries that the next request shows if nothing is added."""
-    return [node.key for node in manager.conversation.view.nodes]
+    return [node.key for node in manager.session.nodes(manager.session.cut)]

@@ -1,0 +1,87 @@
+"""The cut: the frozen value that says, with the rows and the texts, what a request shows; and its form in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from context_summarize.core.parts import Ends
+
+
+class Shortening(NamedTuple):
+    """Rows that are shown cut: those up to a message that are longer than this."""
+
+    until: int
+    """Rows up to this message, by the log's numbers."""
+    above: int
+    """Tokens above which a row is cut."""
+    keep: int
+    """Tokens that are kept of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A compaction. Nothing else of a session's past decides what a request shows of its log.
+
+    Groups are rendered groups, rows are rendered rows, both counted from the log's beginning: hosts save all of these
+    and no others, so that a resumed log has the same numbers. What follows from log and cut is kept nowhere: the tree,
+    the verbatim part, the rows that are shown although they are summarised, the shortened rows, the thread.
+    """
+
+    groups: int = 0
+    """Groups [0, groups) are summarised."""
+    rows: int = 0
+    """Rows that the log had when the compaction was made; 0 = none has been made."""
+    keep_recent: int = 0
+    """Newest rows that the compaction left alone, those included that came while it waited."""
+    ends: Ends = field(default_factory=Ends)
+    results: Shortening | None = None
+    """Older results that are cut."""
+    newest_results: Shortening | None = None
+    """Results among the newest rows that are cut."""
+    any_rows: Shortening | None = None
+    """Rows of any kind that are cut, apart from the host's instructions."""
+    is_bare: bool = False
+    """True if there is no room for summaries: one line represents them all."""
+    thread_room: int = 0
+    """Tokens that the thread may take; 0 = it is left out."""
+    pins: tuple[int, ...] = ()
+    """Groups that the user wants verbatim from the next compaction on."""
+    pinned: tuple[int, ...] = ()
+    """Groups that are verbatim because they were among the pins when the compaction was made."""
+    fallbacks: tuple[str, ...] = ()
+    """Keys of the summaries that code writes, because no model did in time. They stay until the next compaction."""
+    undone_at: int = 0
+    """Rows that the log had when a later compaction was taken back; 0 = none was."""
+
+    @property
+    def since(self) -> int:
+        """Rows that the log had when the view last changed otherwise than by growth."""
+        return max(self.rows, self.undone_at)
+
+
+_CUT = TypeAdapter(Cut)
+
+
+def to_data(cut: Cut) -> dict[str, Any]:
+    """Returns a cut as JSON data."""
+    data: dict[str, Any] = _CUT.dump_python(cut, mode="json")
+    return data
+
+
+def from_data(data: Any, rows: int, groups: int) -> Cut | None:
+    """Returns the cut of these data; None if they have another form, or belong to a longer log.
+
+    Args:
+        rows, groups: the rendered rows and groups of the log that it is for.
+    """
+    try:
+        cut = _CUT.validate_python(data) if isinstance(data, Mapping) else None
+    except ValidationError:
+        return None
+    if cut is None or cut.rows > rows or cut.groups > groups:
+        return None
+    return cut

@@ -1,0 +1,237 @@
+"""Parts: where a log is cut into the parts that are summarised, as a function of its rows and of a few integers."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from context_summarize.core.groups import cut_length
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Fan, Node, segment_key
+from context_summarize.transcript.rendered import RenderedRow
+
+_LEAST = 512
+"""Tokens of the shortest segments, also in the smallest windows."""
+
+
+def derive_segment_tokens(base: int) -> int:
+    """Returns the power of two nearest (in log2, ties down) to base / 8, within 512…16,384."""
+    exponent = math.log2(max(base, 1) / 8)
+    nearest = math.ceil(exponent - 0.5)
+    return int(min(16_384, max(_LEAST, 2**nearest)))
+
+
+def derive_summary_tokens(segment_tokens: int) -> int:
+    """Returns a sixteenth of a segment, within 64…1,600 tokens; at most half of the segment."""
+    return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
+
+
+def is_too_long(segment_tokens: int, base: int) -> bool:
+    """Returns True for segments that are too long for a base which has become smaller."""
+    return segment_tokens > max(_LEAST, base / 4)
+
+
+def next_end(groups: Iterable[tuple[int, bool]], segment_tokens: int) -> int | None:
+    """Returns how many of these groups make the next segment; None while it is not closed.
+
+    A segment ends at the first group boundary at or past `segment_tokens`. If a user turn begins within the next
+    quarter of that length, it ends there instead. It is closed only once that turn or the whole quarter has come. So
+    later groups never move the end.
+
+    Args:
+        groups: for each rendered group its `cut_length` in bytes, and True for a user message.
+    """
+    size, total, cut, cut_total = segment_tokens * 4, 0, None, 0
+    for at, (length, user) in enumerate(groups):
+        if cut is not None and user:
+            return at
+        total += length
+        if cut is not None and total - cut_total >= size // 4:
+            return cut
+        if cut is None and total >= size:
+            cut, cut_total = at + 1, total
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The length of segments from one rendered group on, with the tree that their summaries grow into."""
+
+    from_group: int
+    segment_tokens: int
+    most: int
+    """See `Fan.most`."""
+    room: int
+    """See `Fan.room`."""
+
+    @property
+    def summary_tokens(self) -> int:
+        """Tokens of a segment's summary."""
+        return derive_summary_tokens(self.segment_tokens)
+
+
+class Forced(NamedTuple):
+    """A part that ends early: rendered groups [start, end), and the subject that its summary keeps above all."""
+
+    start: int
+    end: int
+    focus: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """All that decides where parts end, apart from the rows."""
+
+    lengths: tuple[Length, ...] = ()
+    """The oldest first; empty until the first base is known."""
+    forced: tuple[Forced, ...] = ()
+    """The oldest first. Each begins where another part ends."""
+
+    def length_at(self, group: int) -> Length:
+        """Returns the length in force for a part that begins at this rendered group."""
+        return next(length for length in reversed(self.lengths) if length.from_group <= group)
+
+    def forced_at(self, group: int) -> Forced | None:
+        """Returns the part that begins at this rendered group and ends early; None without one."""
+        return next((part for part in self.forced if part.start == group), None)
+
+
+class Parts:
+    """The leaves of a log for one `Ends`, and the trees over them. They grow at their end as the log grows.
+
+    A cache: the same log and ends always give the same leaves.
+
+    Args:
+        like: other parts of this log, whose equal leaves are taken over.
+    """
+
+    def __init__(self, log: Log, ends: Ends, like: Parts | None = None) -> None:
+        self.log, self.ends = log, ends
+        self.leaves: list[Node] = []
+        self._digits: list[tuple[Node, ...]] = [()]
+        """The digits of the tree after so many leaves."""
+        self._rendered: dict[int, list[RenderedRow]] = {}
+        """The rows of groups that are in no leaf yet, cut for the newest length, and redacted."""
+        if like is not None and like.ends.lengths:
+            self._take_over(like)
+
+    def _take_over(self, like: Parts) -> None:
+        for leaf in like.leaves:
+            at, ends = leaf.first_group, self.ends
+            if ends.length_at(at) != like.ends.length_at(at) or ends.forced_at(at) != like.ends.forced_at(at):
+                break
+            self._add(leaf)
+        if like.ends.lengths[-1] == self.ends.lengths[-1]:
+            self._rendered = dict(like._rendered)
+
+    @property
+    def end(self) -> int:
+        """The rendered group at which the next leaf begins."""
+        return self.leaves[-1].end_group if self.leaves else 0
+
+    def _uncut(self) -> range:
+        """Returns the closed rendered groups that are in no leaf yet."""
+        return range(self.end, len(self.log.rendered))
+
+    def backlog(self) -> int:
+        """Returns about how many characters `render_ahead` must read."""
+        unread = (ordinal for ordinal in self._uncut() if ordinal not in self._rendered)
+        first = next(unread, len(self.log.rendered))
+        return self.log.characters_from(self.log.row_of(first))
+
+    def render_ahead(self) -> None:
+        """Renders the groups that have closed since the last time; a thread may do it."""
+        for ordinal in self._uncut():
+            self._rendering(ordinal, self.ends.lengths[-1].segment_tokens)
+            self.log.hash_of(ordinal)  # a cut is saved under these hashes
+
+    def _rendering(self, ordinal: int, length: int) -> list[RenderedRow]:
+        if length != self.ends.lengths[-1].segment_tokens:
+            return _render(self.log, ordinal, length)
+        found = self._rendered.get(ordinal)
+        if found is None:
+            found = self._rendered[ordinal] = _render(self.log, ordinal, length)
+        return found
+
+    def take_in(self) -> None:
+        """Cuts the groups that have closed since the last time into leaves."""
+        while (leaf := self._next_leaf()) is not None:
+            self._add(leaf)
+        for ordinal in [*self._rendered]:  # a copy, because a thread may be adding to it
+            if ordinal < self.end:
+                del self._rendered[ordinal]
+
+    def _next_leaf(self) -> Node | None:
+        """Returns the next leaf; None while it is not closed."""
+        first, groups = self.end, self._uncut()
+        length = self.ends.length_at(first).segment_tokens
+        if (forced := self.ends.forced_at(first)) is not None:
+            return self._leaf(first, forced.end, length, forced) if forced.end <= groups.stop else None
+        sizes = ((cut_length(self._rendering(at, length)), self.log.rendered_group(at).user) for at in groups)
+        count = next_end(sizes, length)
+        return None if count is None else self._leaf(first, first + count, length)
+
+    def _leaf(self, first: int, end: int, length: int, forced: Forced | None = None) -> Node:
+        rows = _numbered([self._rendering(at, length) for at in range(first, end)])
+        tokens, focus = derive_summary_tokens(length), forced and forced.focus
+        if forced is not None:
+            tokens = _short_tokens(rows, tokens)
+        return Node(segment_key(rows, self.log.hashes[0], tokens, focus), 0, first, end, tokens, length, (), focus)
+
+    def _add(self, leaf: Node) -> None:
+        self.leaves.append(leaf)
+        self._digits.append(self._fan_at(leaf.first_group).grown(self._digits[-1], leaf))
+
+    def _fan_at(self, group: int) -> Fan:
+        length = self.ends.length_at(group)
+        return Fan(length.most, length.room, length.summary_tokens, self.log.hashes[1])
+
+    def count(self, until: int) -> int:
+        """Returns how many leaves end at or before this rendered group."""
+        return bisect_right(self.leaves, until, key=lambda leaf: leaf.end_group)
+
+    def tree(self, until: int) -> tuple[Node, ...]:
+        """Returns the nodes that represent the leaves before this rendered group, the oldest first."""
+        count = self.count(until)
+        return self._fan_at(self.leaves[count - 1].first_group).capped(self._digits[count]) if count else ()
+
+    def is_long_enough(self, start: int, end: int) -> bool:
+        """Returns True if these rendered groups may become a part that ends early: a summary makes them shorter."""
+        length = self.ends.length_at(start)
+        rows = _numbered([self._rendering(at, length.segment_tokens) for at in range(start, end)])
+        return cut_length(rows) // 4 >= 2 * _short_tokens(rows, length.summary_tokens)
+
+
+def _short_tokens(rows: Sequence[RenderedRow], tokens: int) -> int:
+    """Returns the length of the summary of a part that ends early."""
+    return min(tokens, max(48, cut_length(rows) // 16))
+
+
+def parts_of(log: Log, ends: Ends) -> Parts:
+    """Returns the parts of a log for these ends, from the log's cache."""
+    found = log.parts.get(ends)
+    if found is None:
+        like = next(reversed(log.parts.values()), None)
+        found = Parts(log, ends, like)
+        log.parts = {**dict([*log.parts.items()][-2:]), ends: found}
+    return found
+
+
+def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
+    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1."""
+    groups = range(node.first_group, node.end_group)
+    return _numbered([_render(log, ordinal, node.segment_tokens) for ordinal in groups])
+
+
+def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
+    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redacted=True)
+
+
+def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:
+    """Returns the rows of a segment, numbered from 1."""
+    rows = [row for group in groups for row in group]
+    # A row with the right number is not copied: a segment of one group may have thousands.
+    return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))

@@ -1,0 +1,249 @@
+"""The view: the rows of a request, as a function of a log, the texts by key, and a cut. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from context_summarize.core.cut import Cut, Shortening
+from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
+from context_summarize.core.frames import no_summary, opening_entry, row_hint, summary_entry
+from context_summarize.core.groups import Group
+from context_summarize.core.log import Log
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.parts import Parts, parts_of
+from context_summarize.messages.reading import is_hook, is_instruction
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, copy_json
+from context_summarize.messages.view_rows import continues, without_continuation
+from context_summarize.transcript.escaping import Frame
+
+TextOf = Callable[[Node], Summary | None]
+"""Returns the text of a node as a cut shows it; None while there is none. Starts nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The rows of a request, in their order. They are shared: callers must not change them."""
+
+    nodes: tuple[Node, ...] = ()
+    """What represents the summarised groups."""
+    summaries: tuple[Summary, ...] = ()
+    """The texts of the nodes that have one."""
+    missing: tuple[Node, ...] = ()
+    """The nodes without a text. A view that is shown has none."""
+    top: tuple[Entry, ...] = ()
+    """The rows of the nodes, each after the rows of its range that are shown verbatim as well."""
+    thread: Entry | None = None
+    newest: tuple[Entry, ...] = ()
+    """The newest user message, if it is summarised."""
+    verbatim: Sequence[Entry] = ()
+    open: Sequence[Entry] = ()
+    """The calls at the end that may still get results, and the results so far."""
+    left: int = 0
+    """Tokens of the rows that were there when the view last changed otherwise than by growth."""
+    shortened: frozenset[int] = field(default_factory=frozenset)
+    """The log's rows that are shown cut."""
+
+    @property
+    def head(self) -> tuple[Entry, ...]:
+        """The rows before the verbatim part."""
+        return (*self.top, *([self.thread] if self.thread else []), *self.newest)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All rows."""
+        return [*self.head, *self.verbatim, *self.open]
+
+    @property
+    def tokens(self) -> int:
+        """The size, without the system prompt."""
+        return sum(entry.tokens for entry in self.entries)
+
+    @property
+    def system_tokens(self) -> int:
+        """Tokens of the system rows, which providers send separately."""
+        return sum(entry.tokens for entry in (*self.head, *self.verbatim) if entry.row["role"] == "system")
+
+    def with_thread(self, thread: Entry | None) -> View:
+        """Returns the view with this row between the summaries and the verbatim part."""
+        return replace(self, thread=thread, left=self.left + (thread.tokens if thread else 0))
+
+    def rows(self, system_prompt: str | None) -> list[JsonRow]:
+        """Returns copies of the rows, system prompt first."""
+        head = [{"role": "system", "content": system_prompt, "metadata": {}}] if system_prompt else []
+        return [*head, *(copy_json(entry.row) for entry in self.entries)]
+
+    def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
+        """Returns the largest rows, as events name them: position in the request, role, tokens."""
+        head = [{"row": 0, "role": "system", "tokens": system_tokens}] if system_tokens else []
+        found = [
+            {"row": at, "role": entry.row["role"], "tokens": entry.tokens}
+            for at, entry in enumerate(self.entries, start=len(head))
+        ]
+        return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]
+
+
+def view(log: Log, cut: Cut, text_of: TextOf, frame: Frame, *, hides_system: bool = False) -> View:
+    """Returns the view of a cut, without its thread.
+
+    Args:
+        frame: the text around a summary.
+        hides_system: True if a prompt of the host's factory replaces stored system rows.
+    """
+    rows = Rows(log, cut, hides_system=hides_system)
+    nodes = nodes_of(log, cut)
+    texts = [(node, text) for node in nodes if (text := text_of(node)) is not None]
+    top = tuple(_top(rows, [(node, summary_entry(log, node, text, frame)) for node, text in texts]))
+    newest = rows.of(rows.newest_user) if rows.newest_user else ()
+    verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
+    for group in log.groups[log.group_position(rows.first) :]:
+        entries = rows.of(group)
+        verbatim += entries
+        if group.start < rows.since:
+            left += sum(entry.tokens for entry in entries)
+    open_rows = [entry for group in log.open_groups for entry in rows.of(group)]
+    return View(
+        nodes=nodes,
+        summaries=tuple(text for _, text in texts),
+        missing=tuple(node for node in nodes if text_of(node) is None),
+        top=top,
+        newest=tuple(newest),
+        verbatim=verbatim,
+        open=open_rows,
+        left=left,
+        shortened=rows.cut_rows([*top, *newest, *verbatim, *open_rows]),
+    )
+
+
+def nodes_of(log: Log, cut: Cut) -> tuple[Node, ...]:
+    """Returns the nodes that represent the groups which a cut summarises, the oldest first."""
+    return leaves_of(log, cut).tree(cut.groups) if cut.groups else ()
+
+
+def leaves_of(log: Log, cut: Cut) -> Parts:
+    """Returns the parts of a log whose base is known, as far as they are closed now."""
+    parts = parts_of(log, cut.ends)
+    parts.take_in()
+    return parts
+
+
+def _top(rows: Rows, shown: Sequence[tuple[Node, Entry]]) -> Iterator[Entry]:
+    """Yields the row of each node after the verbatim groups of its range."""
+    log, cut, beside = rows.log, rows.cut, rows.beside()
+    if cut.since and not log.opens_with_user():
+        yield opening_entry(log)
+    for node, entry in () if cut.is_bare else shown:
+        end = log.rendered_group(node.end_group - 1).end
+        while beside and beside[0].start < end:
+            yield from rows.of(beside.pop(0))
+        yield entry
+    for group in beside:
+        yield from rows.of(group)
+    if cut.is_bare and cut.groups:
+        yield no_summary(log, cut.groups)
+
+
+class Rows:
+    """The rows of a log as a cut shows them: which ones, whole or cut, with or without what binds them to a prefix."""
+
+    def __init__(self, log: Log, cut: Cut, *, hides_system: bool = False) -> None:
+        self.log, self.cut, self._hides_system = log, cut, hides_system
+        made = log.row_after_number(cut.rows)
+        self.first = log.row_after(cut.groups, made - cut.keep_recent)
+        """The row at which the verbatim part begins."""
+        self.since = log.row_after_number(cut.since)
+        """The row that was the next one when the view last changed otherwise than by growth."""
+        self._first_user = log.row_of(log.users[0]) if log.users and log.users[0] < cut.groups else None
+        self.newest_user = self._newest_user(made)
+        """The newest user message of the compaction, if it is summarised."""
+        pinned = map(log.rendered_group, cut.pinned)
+        self.pinned = {row for group in pinned for row in range(group.start, group.end)}
+
+    def _newest_user(self, made: int) -> Group | None:
+        log = self.log
+        before = bisect_left(log.users, made, key=lambda ordinal: log.rendered_group(ordinal).start)
+        newest = log.users[before - 1] if before else None
+        if newest is None or newest >= self.cut.groups or before == 1 or newest in self.cut.pinned:
+            return None  # shown in its place: in the verbatim part, as the first message, or as a pin
+        return log.rendered_group(newest)
+
+    def beside(self) -> list[Group]:
+        """Returns the summarised groups that are shown verbatim as well, in order, apart from the newest user message.
+
+        They are the groups of pinned rows, the first user message, and the groups that the user has pinned.
+        """
+        log, found = self.log, dict[int, Group]()
+        for group in map(log.groups.__getitem__, log.always_verbatim):
+            if group.start >= self.first:
+                break
+            if any(log.rows[at].pinned and not self._is_hidden(at) for at in range(group.start, group.end)):
+                found[group.start] = group
+        for ordinal in (*log.users[:1], *self.cut.pinned):
+            if ordinal < self.cut.groups:
+                group = log.rendered_group(ordinal)
+                found[group.start] = group
+        if self.newest_user is not None:
+            found.pop(self.newest_user.start, None)
+        return [found[start] for start in sorted(found)]
+
+    def of(self, group: Group) -> Sequence[Entry]:
+        """Returns the rows of a group as they are shown."""
+        entries: Sequence[Entry] = self.log.entries(group)
+        if self._hides_system:
+            entries = [entry for entry in entries if entry.origin is None or not self._is_hidden(entry.origin)]
+        entries = [self.short(entry) for entry in entries]
+        if group.start >= self.since or not any(continues(entry.row) for entry in entries):
+            return entries
+        return [entry._replace(row=without_continuation(entry.row)) for entry in entries]
+
+    def _is_hidden(self, index: int) -> bool:
+        """Returns True for a system row that the host's own prompt replaces."""
+        row = self.log.rows[index]
+        return self._hides_system and row.role == "system" and not (is_hook(row.raw) or is_instruction(row.raw))
+
+    def cut_rows(self, entries: Sequence[Entry]) -> frozenset[int]:
+        """Returns which of these rows are cut."""
+        whole = self.log.tokens
+        return frozenset(e.origin for e in entries if e.origin is not None and e.tokens < whole[e.origin])
+
+    def short(self, entry: Entry) -> Entry:
+        """Returns an entry as it is shown, cut or whole."""
+        keep = None if entry.origin is None else self._keep(entry.origin, entry.tokens)
+        return entry if keep is None or entry.tokens <= keep else cut_entry(self.log, entry, keep)
+
+    def _keep(self, row: int, tokens: int) -> int | None:
+        """Returns the tokens that are kept of a row; None if it is shown whole."""
+        cut, number = self.cut, self.log.numbered(row)
+        rules = list[Shortening | None]()
+        if self.is_result(row):
+            rules += [cut.results, cut.newest_results]
+        if cut.any_rows is not None and not self.is_instruction(row):
+            rules.append(cut.any_rows)
+        keeps = [rule.keep for rule in rules if rule and number <= rule.until and tokens > rule.above]
+        if row == self._first_user and row not in self.pinned:
+            keeps.append(max(HARD_FLOOR, cut.ends.lengths[-1].segment_tokens))
+        return min(keeps, default=None)
+
+    def is_result(self, row: int) -> bool:
+        """Returns True for a result that may be cut."""
+        facts = self.log.rows[row]
+        return bool(facts.result_ids) and not facts.pinned and row not in self.pinned
+
+    def is_instruction(self, row: int) -> bool:
+        """Returns True for a system row of the host: half an instruction is worse than none."""
+        facts = self.log.rows[row]
+        return facts.role in SYSTEM_ROLES and facts.pinned
+
+
+def cut_entry(log: Log, entry: Entry, keep: int) -> Entry:
+    """Returns the entry of a log's row, cut to about `keep` tokens. The log keeps it, so it is cut only once."""
+    row = entry.origin
+    if row is None:
+        return entry
+    found = log.shortened.get((row, keep))
+    if found is None:
+        hint = row_hint(log.number_of(row)) if log.recall else ""
+        found = log.shortened[row, keep] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
+    return found

@@ -1,0 +1,187 @@
+"""Tells of compactions: their events, lines in the log, and lines for the user."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from context_summarize.core.plan import Plan
+from context_summarize.core.view import View
+from context_summarize.events import COMPACTION, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.session.request_limits import RequestLimits
+from context_summarize.transcript.rendered import counted
+
+logger = logging.getLogger(__name__)
+
+_LONG_WAIT = 3.0
+"""Seconds of waiting after which the user gets a line about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A new cut, with the views before and after it."""
+
+    before: View
+    after: View
+    rows: int
+    """Rows of the history."""
+    plan: Plan | None = None
+    """None for an undo."""
+    from_cache: int = 0
+    new_fallbacks: int = 0
+    """Fallbacks that the view did not show before."""
+    waited: float = 0.0
+    """Seconds."""
+
+    @property
+    def fallbacks(self) -> int:
+        """Nodes of the view that no model wrote."""
+        return sum(text.fallback for text in self.after.summaries)
+
+    @property
+    def shortened(self) -> int:
+        """Rows that the view shows cut and did not cut before."""
+        return len(self.after.shortened - self.before.shortened)
+
+
+class Announcement:
+    """A compaction that may come: it is announced at most once, and closed exactly if it was."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._open: tuple[int, int] | None = None
+        """Tokens of the request and rows of the history when it was announced; None while it is not open."""
+
+    def open(self, reason: str, budget: int, used: int, rows: int) -> None:
+        """Announces the compaction, unless that has been done; `rows` counts the history."""
+        if self._open is not None:
+            return
+        self._open = used, rows
+        data = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
+        self._outbox.put(PRE_COMPACT, {**data, "usage": round(used / budget, 4), "reason": reason})
+        self._outbox.begin()
+
+    def withdraw(self) -> None:
+        """Closes the announcement of a compaction that is not made after all, with no tokens saved."""
+        if self._open is not None:
+            used, rows = self._open
+            figures = dict.fromkeys(("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms"), 0)
+            self.close(used, used, rows, {**figures, "undo": False})
+
+    def close(self, before: int, after: int, rows: int, figures: Mapping[str, object]) -> None:
+        """Closes the announcement; `before` and `after` are tokens of the request."""
+        self._open = None
+        sizes = {"message_count": rows, "tokens": after, "token_count": after, "tokens_saved": before - after}
+        self._outbox.put(POST_COMPACT, {**sizes, **figures})
+
+
+class Telling:
+    """Puts what a session tells into its outbox and into the log.
+
+    Args:
+        to_user: True if the host's user gets a line about what takes time or costs quality.
+    """
+
+    def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
+        self._outbox, self._to_user = outbox, to_user
+        self._is_over_budget = False
+        self._waits = 0
+        """Requests that wait for summaries."""
+        self._notice: asyncio.Task[None] | None = None
+        """Shows the user a line after a while. It runs while any request waits."""
+
+    def announcement(self) -> Announcement:
+        """Returns the announcement of a compaction that may come."""
+        return Announcement(self._outbox)
+
+    def made(self, change: Change, limits: RequestLimits, announced: Announcement) -> int:
+        """Reports a new cut; returns the tokens that it saves, as the provider counts."""
+        plan, before, after = change.plan, change.before, change.after
+        tokens, left = limits.used(before.tokens), limits.used(after.tokens)
+        announced.open(plan.reason if plan else "undo", limits.budget, tokens, change.rows)
+        figures = {
+            "segments": plan.segments if plan else 0,
+            "merged": plan.merged if plan else 0,
+            "from_cache": change.from_cache,
+            "fallbacks": change.fallbacks,
+            "shortened": change.shortened,
+            "undo": plan is None,
+            "wait_ms": round(change.waited * 1000),
+        }
+        announced.close(tokens, left, len(after.entries), figures)
+        data = {
+            "undo": plan is None,
+            "before_tokens": tokens,
+            "after_tokens": left,
+            "before_messages": len(before.entries),
+            "after_messages": len(after.entries),
+            "budget": limits.budget,
+            "target_tokens": limits.used(limits.own.target_room),
+            "strategy_level": plan.level if plan else 0,
+        }
+        self._outbox.put(COMPACTION, data)
+        self._log(change, tokens, left)
+        if self._to_user and plan is not None:
+            self._notify_user(change, tokens, left)
+        return tokens - left
+
+    def _log(self, change: Change, tokens: int, left: int) -> None:
+        plan = change.plan
+        logger.info(
+            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
+            "compaction" if plan else "undo of a compaction",
+            tokens,
+            left,
+            counted(plan.segments if plan else 0, "segment"),
+            plan.merged if plan else 0,
+            change.from_cache,
+            counted(change.fallbacks, "fallback"),
+            counted(change.shortened, "row"),
+        )
+
+    def _notify_user(self, change: Change, before: int, after: int) -> None:
+        summaries = counted(len(change.after.summaries), "summary", "summaries")
+        self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
+        if change.new_fallbacks:
+            failed = counted(change.new_fallbacks, "summary", "summaries")
+            text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
+            self._outbox.notify(text, "warning")
+
+    def warn_if_too_large(self, shown: View, limits: RequestLimits) -> None:
+        """Warns once if the request does not fit; again only after a request that fitted."""
+        used = limits.used(shown.tokens)
+        is_over_budget = used > limits.budget
+        if is_over_budget and not self._is_over_budget:
+            largest = shown.largest(limits.own.system_tokens)
+            named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
+            logger.warning(
+                "the request does not fit: at its smallest it holds %d tokens, with a budget of %d; use a larger "
+                "window or smaller messages; the largest: %s",
+                used,
+                limits.budget,
+                named,
+            )
+            self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": limits.budget, "largest": largest})
+        self._is_over_budget = is_over_budget
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Shows the host's user a line if the wait becomes long: one while any request waits."""
+        self._waits += 1
+        if self._to_user and self._notice is None:
+            self._notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if self._notice is not None and not self._waits:
+                self._notice.cancel()
+                self._notice = None
+
+    async def _notify_of_wait(self) -> None:
+        await asyncio.sleep(_LONG_WAIT)
+        self._outbox.notify("context: the request waits for summaries of older messages …")
+        await self._outbox.flush()
