@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from context_summarize.notes.readings import Readings
+from context_summarize.notes.row import write
+from context_summarize.notes.words import Given
 
 from context_summarize.notes.forms import names_in, spelled, values_in
 from context_summarize.notes.prose import around, cut, marked, sentences_of
-from context_summarize.notes.readings import Readings
-from context_summarize.notes.row import write
 from context_summarize.notes.rules import folded, has_sign, is_foreign, quoted_lines, sign_pattern, verified
-from context_summarize.notes.words import Given
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.transcript.rendered import RenderedRow
 
