@@ -11,10 +11,10 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rendered import RenderedRow, calls_in, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
-USER, AGENT, CALLS = "The user: ", "The agent: ", "Calls, newest first: "
+USER, AGENT, CALL = "The user: ", "The agent: ", "Call: "
 """The beginning of a line of each."""
-_LONGEST, _ARGUMENT, _RESULT = 320, 120, 100
-"""Characters of the longest line, of an argument, and of the last line of a result."""
+_LONGEST, _SHORT = 320, 120
+"""Characters of the longest line, and of the longest argument or result in it."""
 _OF_AGENT = 0.6
 """Share of the room that the agent's lines get before the user's, which the thread may hold."""
 
@@ -41,49 +41,52 @@ def without_quoted(text: str, thread: str) -> str:
 
 
 def _lines(rows: Sequence[RenderedRow]) -> Iterator[str]:
-    """Yields a line for each message of the user; before the next one a line for the agent's words, one for calls."""
+    """Yields a line for each message of the user, and for what the agent said last and called before the next one."""
     closing, alone, calls = "", "", dict[str, str]()
     for row in rows:
         if row.role == "assistant":
             closing = "\n".join(line for line in row.text.split("\n") if not may_be_call(line)).strip() or closing
             made = [_call(*call) for call in calls_in(row.text)]
-            calls = {**{call: told for call, told in calls.items() if call not in made}, **dict.fromkeys(made, "")}
+            calls = {call: told for call, told in calls.items() if call not in made} | dict.fromkeys(made, "")
             alone = made[0] if len(made) == 1 else ""  # of several calls it is not known which one a result answers
         elif row.role == "tool" and alone:
-            calls[alone], alone = cut(next(filter(str.strip, row.text.split("\n")[::-1]), ""), _RESULT), ""
-        elif row.role == "user":
-            yield from _turn(closing, calls)
+            calls[alone] = cut(next(filter(str.strip, row.text.split("\n")[::-1]), ""), _SHORT)
+            alone = ""
+        elif row.role == "user" and (said := flat(row.said)):
+            yield from _turn(calls, closing)
             closing, calls = "", {}
-            if said := flat(row.said):
-                yield f"{USER}{cut(said, _LONGEST)}"
-    yield from _turn(closing, calls)
+            yield USER + cut(said, _LONGEST)
+    yield from _turn(calls, closing)
 
 
 def _call(name: str, arguments: str) -> str:
-    short = (flat(text) for text in texts_of(arguments) if len(text) <= _ARGUMENT)
-    return f"{name} {next(short, '')}".strip()
+    short = (flat(text) for text in texts_of(arguments) if len(text) <= _SHORT)
+    return f"{CALL}{name} {next(short, '')}".strip()
 
 
-def _turn(closing: str, calls: Mapping[str, str]) -> Iterator[str]:
-    if closing:
-        yield f"{AGENT}{cut(closing, _LONGEST)}"
-    if calls:
+def _turn(calls: Mapping[str, str], closing: str) -> Iterator[str]:
+    for call, result in calls.items():
         # The last line of a file says little, so a result stands only behind a command or a question.
-        told = [f"{call} → {result}" if result and call.count(" ") > 1 else call for call, result in calls.items()]
-        yield CALLS + "; ".join(reversed(told))
+        yield f"{call} → {result}" if result and call.count(" ") > 2 else call
+    if closing:
+        yield AGENT + cut(closing, _LONGEST)
 
 
 def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> str:
-    """Returns all lines if they fit; else the agent's first, from both ends of each part inwards, newest part first."""
+    """Returns all lines if they fit; else the agent's words first, then its newest calls, then the user's words.
+
+    Words are taken from both ends of each part inwards, those of the newest part first.
+    """
     lines = [*chain.from_iterable(parts)]
     if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
         return text
     within = [min(at, len(part) - 1 - at) for part in parts for at in range(len(part))]
-    order = sorted(range(len(lines)), key=lambda at: (within[at], -at))
-    of_user = [at for at in order if lines[at].startswith(USER)]
-    of_agent = [at for at in order if at not in {*of_user}]
+    calls = [at for at in reversed(range(len(lines))) if lines[at].startswith(CALL)]
+    words = sorted({*range(len(lines))}.difference(calls), key=lambda at: (within[at], -at))
+    user = [at for at in words if lines[at].startswith(USER)]
+    agent = [at for at in words if at not in user]
     taken, room = list[int](), max_tokens - count(FALLBACK_LINE)
-    for some, reserved in ((of_agent, room - int(room * _OF_AGENT)), (of_user, 0), (of_agent, 0)):
+    for some, reserved in (([*agent, *calls], room - int(room * _OF_AGENT)), (user, 0), ([*agent, *calls], 0)):
         for at in some:
             if at not in taken and (size := count(lines[at]) + 1) <= room - reserved:
                 taken.append(at)
