@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import Plan, next_plan, plan
 from context_summarize.core.view import View
@@ -19,8 +20,8 @@ from context_summarize.session.telling import Announcement, Change, Telling
 from context_summarize.tokens.measure import measure
 
 _PREFETCH, _PREFETCH_YOUNG, _YOUNG = 2 / 3, 0.9, 40
-"""Summaries are made ahead from this share of the tokens on at which the next compaction is due. The second one counts in
-a session of fewer rows without a compaction, for it may stay short, as those of sub-agents do."""
+"""Summaries are made ahead from this share of the tokens on at which the next compaction is due. The second share counts
+in a session of fewer rows without a compaction, for it may stay short, as those of sub-agents do."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
 _COLD_AFTER = 3_600
@@ -200,9 +201,11 @@ class Requests:
         old = {node.key for node in shown.nodes}
         await session.write_thread(session.log, cut)
         # No await follows: all that may fail has been awaited.
+        before, after = session.view(hides_system=hides_system), session.view(cut, hides_system=hides_system)
         change = Change(
-            before=session.view(hides_system=hides_system),
-            after=session.view(cut, hides_system=hides_system),
+            before=before,
+            after=after,
+            values=kept(session.thread, (session.cut.groups, cut.groups), before, after),
             rows=len(session.log),
             plan=chosen,
             from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),

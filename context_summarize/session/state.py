@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
@@ -14,14 +15,54 @@ from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
 from context_summarize.core.plan import PlanInput, ends_for
+from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, nodes_of, view
-from context_summarize.redaction import build_redactor
+from context_summarize.redaction import build_redactor, traceback_of
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.saved import MOST_CUTS, Saved
 from context_summarize.session.turn import Turn
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The thread of a cut."""
+
+    log: Log
+    cut: Cut
+    """Without the pins, which only the next cut shows."""
+    text: str = ""
+    """Its lines without their frame; "" if it quotes nothing."""
+    summaries: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """The texts of the summaries beside it, by key and first group: without what the thread quotes."""
+
+    def is_of(self, log: Log, cut: Cut) -> bool:
+        """Returns True if this is the thread of this cut of this log."""
+        return self.log is log and self.cut == replace(cut, pins=())
+
+
+def written(thread: Thread, empty: Written, shown: View) -> Written:
+    """Returns the thread of a cut.
+
+    Args:
+        shown: the view of the cut without a thread. Rows that came after the cut have no part in it.
+    """
+    log, cut = empty.log, empty.cut
+    end = log.row_after_number(cut.rows)
+    rows = (entry.origin for entry in shown.entries if entry.origin is not None and entry.origin < end)
+    numbers = {log.number_of(row) for row in rows if row not in shown.shortened}
+    whole = {number for number in numbers if number is not None}
+    text = thread.text(cut.groups, cut.thread_room, whole, [one.text for one in shown.summaries])
+    nodes = [] if cut.is_bare else zip(shown.nodes, shown.summaries, strict=True)
+    texts = {
+        (node.key, node.first_group): thread.summary(one.text, node.first_group, node.end_group, text)
+        for node, one in nodes
+    }
+    return replace(empty, text=text, summaries=texts)
 
 
 class Session:
@@ -42,6 +83,8 @@ class Session:
         self.saved = Saved(services, host.session_id)
         self._redact = build_redactor(services.config.redact)
         self.log = self.fresh()
+        self.thread = self._new_thread()
+        """A cache: the readings of the log's rows."""
         self.cuts: tuple[Cut, ...] = (Cut(),)
         """The newest last; the ones before it are for `undo`."""
         self.is_resumed = False
@@ -52,7 +95,7 @@ class Session:
         """The clock's time when the last request was served."""
         self.last: tuple[Log | None, int] = (None, 0)
         """The log of that request, and how many rows it had."""
-        self._thread: tuple[Log, Cut, str] | None = None
+        self._written: Written | None = None
         """A cache: the thread of the newest cut."""
 
     def fresh(self) -> Log:
@@ -66,6 +109,9 @@ class Session:
             hashes=(prompts.segment.hash, prompts.merge.hash),
         )
 
+    def _new_thread(self) -> Thread:
+        return Thread(self.log, self.services.prompts.rule_signs, self.services.prompts.rules_heading)
+
     @property
     def cut(self) -> Cut:
         """The cut in force."""
@@ -74,6 +120,7 @@ class Session:
     def begin(self, log: Log, pins: tuple[int, ...] = (), *, is_resumed: bool = False) -> None:
         """Begins with another log; `is_resumed` if it has no saved cut."""
         self.log, self.cuts, self.is_resumed = log, (Cut(pins=pins),), is_resumed
+        self.thread = self._new_thread()
         self.made_at.clear()
 
     async def resume(self) -> None:
@@ -120,27 +167,34 @@ class Session:
 
     async def write_thread(self, log: Log, cut: Cut) -> None:
         """Writes the thread of a cut, unless that has been done."""
-        if self._written(log, cut) is None:
-            self._thread = (log, replace(cut, pins=()), await self.thread_of(log, cut))
+        if self._written is None or not self._written.is_of(log, cut):
+            self._written = await self.thread_of(log, cut)
 
-    async def thread_of(self, log: Log, cut: Cut) -> str:
-        """Returns the thread of a cut; "" if it would quote nothing."""
-        return ""
-
-    def _written(self, log: Log, cut: Cut) -> str | None:
-        known = self._thread
-        return known[2] if known and known[0] is log and known[1] == replace(cut, pins=()) else None
+    async def thread_of(self, log: Log, cut: Cut) -> Written:
+        """Returns the thread of a cut, and its summaries as they stand beside it; a thread reads the rows."""
+        found = Written(log, replace(cut, pins=()))
+        if not (cut.groups and cut.thread_room):
+            return found
+        shown = self.view(cut, hides_system=False)
+        try:
+            return await in_thread(log.characters_from(0), written, self.thread, found, shown)
+        except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
+            trace = traceback_of(error, self.services.config.redact)
+            logger.error("the thread cannot be written, so the view has none: %s", trace)
+            return found
 
     def view(self, cut: Cut | None = None, *, hides_system: bool) -> View:
         """Returns the view of a cut, by default the one in force, with its thread if that is written."""
         log, cut = self.log, cut or self.cut
+        known = self._written if self._written and self._written.is_of(log, cut) else None
 
         def text_of(node: Node) -> Summary | None:
-            return self.texts.text_of(node, cut.fallbacks)
+            found = self.texts.text_of(node, cut.fallbacks)
+            text = known.summaries.get((node.key, node.first_group)) if known else None
+            return found if found is None or text is None else replace(found, text=text)
 
         found = view(log, cut, text_of, self.services.prompts.frame.fill, hides_system=hides_system)
-        written = self._written(log, cut)
-        return found.with_thread(thread_entry(log, written, cut.groups)) if written else found
+        return found.with_thread(thread_entry(log, known.text, cut.groups)) if known and known.text else found
 
     def nodes(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut of this log."""

@@ -141,7 +141,7 @@ class Steering:
         if made.freed <= 0:  # no compaction would be made
             made = replace(made, segments=0, merged=0, missing=(), cut=session.cut, tokens_after=made.tokens_before)
         cut, log = made.cut, session.log
-        thread = await session.thread_of(log, cut)
+        thread = (await session.thread_of(log, cut)).text
         unmade = {node.key for node in with_children(made.missing) if session.texts.text_of(node) is None}
         return Preview(
             reason=reason,

@@ -6,8 +6,9 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from context_summarize.core.kept import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
@@ -33,6 +34,8 @@ class Change:
     from_cache: int = 0
     new_fallbacks: int = 0
     """Fallbacks that the view did not show before."""
+    values: Kept = field(default_factory=Kept)
+    """How many exact values that the request showed before are still shown, and how many are not."""
     waited: float = 0.0
     """Seconds."""
 
@@ -108,6 +111,9 @@ class Telling:
             "from_cache": change.from_cache,
             "fallbacks": change.fallbacks,
             "shortened": change.shortened,
+            "values_kept": change.values.kept,
+            "values_lost": change.values.lost,
+            "values_lost_examples": list(change.values.examples),
             "undo": plan is None,
             "wait_ms": round(change.waited * 1000),
         }
@@ -141,6 +147,16 @@ class Telling:
             counted(change.fallbacks, "fallback"),
             counted(change.shortened, "row"),
         )
+        values = change.values
+        if values.kept or values.lost:
+            examples = f", such as {', '.join(values.examples)}; recall finds them" if values.lost else ""
+            logger.info(
+                "compaction: of %s that it concerns, the request still shows %d, and %d are gone%s",
+                counted(values.kept + values.lost, "exact value"),
+                values.kept,
+                values.lost,
+                examples,
+            )
 
     def _notify_user(self, change: Change, before: int, after: int) -> None:
         summaries = counted(len(change.after.summaries), "summary", "summaries")
