@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from context_summarize.core.entries import Entry
 from context_summarize.core.thread import Thread, texts_of
 from context_summarize.core.view import View
 from context_summarize.notes.forms import spelled_values
@@ -26,10 +28,18 @@ def kept(thread: Thread, groups: tuple[int, int], before: View, after: View) -> 
     Args:
         groups: how many rendered groups each of the two summarises.
     """
-    said = spelled_values("\n".join(texts_of(entry.row for entry in before.head)))
+    said = _values(before, before.head)
     wanted = {value: None for one in thread.readings(0, groups[0]) for value in one.values if value in said}
     newly = thread.readings(*groups) if groups[0] < groups[1] else []
     wanted |= dict.fromkeys(value for one in newly for value in one.values)
-    shown = spelled_values("\n".join(texts_of(entry.row for entry in after.entries)))
+    shown = _values(after, after.entries)
     lost = [value for value in wanted if value not in shown]
     return Kept(len(wanted) - len(lost), len(lost), tuple(reversed(lost[-3:])))
+
+
+def _values(shown: View, entries: Sequence[Entry]) -> Set[str]:
+    """Returns the values in these rows of a view. The numbers in the frames of our own rows are none."""
+    texts = [*texts_of(entry.row for entry in entries if entry.origin is not None)]
+    texts += [summary.text for summary in shown.summaries]
+    texts += shown.thread.row["content"].split("\n")[1:-1] if shown.thread else []
+    return spelled_values("\n".join(texts))

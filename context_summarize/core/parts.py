@@ -183,10 +183,10 @@ class Parts:
 
     def _add(self, leaf: Node) -> None:
         self.leaves.append(leaf)
-        self._digits.append(self._fan_at(leaf.first_group).grown(self._digits[-1], leaf))
+        fan = self._fan(self.ends.length_at(leaf.first_group))
+        self._digits.append(fan.grown(self._digits[-1], leaf))
 
-    def _fan_at(self, group: int) -> Fan:
-        length = self.ends.length_at(group)
+    def _fan(self, length: Length) -> Fan:
         return Fan(length.most, length.room, length.summary_tokens, self.log.hashes[1])
 
     def count(self, until: int) -> int:
@@ -196,7 +196,7 @@ class Parts:
     def tree(self, until: int) -> tuple[Node, ...]:
         """Returns the nodes that represent the leaves before this rendered group, the oldest first."""
         count = self.count(until)
-        return self._fan_at(self.leaves[count - 1].first_group).capped(self._digits[count]) if count else ()
+        return self._fan(self.ends.lengths[-1]).capped(self._digits[count]) if count else ()
 
     def is_long_enough(self, start: int, end: int) -> bool:
         """Returns True if these rendered groups may become a part that ends early: a summary makes them shorter."""

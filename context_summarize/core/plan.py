@@ -27,6 +27,8 @@ _AIMS = (0.9, 0.6, 0.3, 0.0)
 does not fit, rows are cut again with the next share."""
 _MOST_ROOM = 1.25
 """Summaries may take this many times their share before the oldest merge whatever their level."""
+_MUCH_SMALLER = 1.5
+"""If the summaries' room was this many times that of a later base, the tree grows by the later one from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,18 +75,19 @@ class Plan:
 
 
 def ends_for(cut: Cut, limits: Limits, segment_tokens: int | None) -> Ends:
-    """Returns the ends of parts for a base. The first base fixes their length, until they are too long for a later one.
+    """Returns the ends of parts for a base. The first base fixes their length, until it does not suit a later one.
 
     Args:
         segment_tokens: the length that the settings give; None = it follows from the base.
     """
     lengths, base = cut.ends.lengths, limits.base
-    if lengths and (segment_tokens is not None or not is_too_long(lengths[-1].segment_tokens, base)):
-        return cut.ends
-    tokens = segment_tokens or derive_segment_tokens(base)
     room = max(0, int(limits.share * base) - limits.notes_room)
-    most = derive_fan(room, derive_summary_tokens(tokens))
-    newest = Length(cut.groups, tokens, most, int(_MOST_ROOM * room))
+    most_room = int(_MOST_ROOM * room)
+    is_long = segment_tokens is None and bool(lengths) and is_too_long(lengths[-1].segment_tokens, base)
+    if lengths and not is_long and lengths[-1].room <= _MUCH_SMALLER * most_room:
+        return cut.ends
+    tokens = lengths[-1].segment_tokens if lengths and not is_long else segment_tokens or derive_segment_tokens(base)
+    newest = Length(cut.groups, tokens, derive_fan(room, derive_summary_tokens(tokens)), most_room)
     older = tuple(length for length in lengths if length.from_group < cut.groups)
     return replace(cut.ends, lengths=(*older, newest))
 

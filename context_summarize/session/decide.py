@@ -27,6 +27,8 @@ class Facts:
     """Tokens at which a compaction is due; infinite if none is made automatically."""
     defer_below: float = 0.0
     """Tokens. A smaller request may go on while the texts of its compaction are being made."""
+    is_ahead: bool = False
+    """True if texts are made ahead, so that some may be ready."""
     is_cold: bool = False
     """True if the provider's cache has lost the request, so that an early compaction costs nothing more."""
     has_waited: bool = False
@@ -62,7 +64,7 @@ def decide(facts: Facts, limits: Limits, whole: Plan, ready: Plan) -> tuple[Step
     """
     plan, is_early = whole, facts.reason == "cold_cache"
     may_go_on = is_early or facts.used < facts.defer_below
-    if is_early or (whole.missing and _is_enough(ready, whole, limits, may_go_on=may_go_on)):
+    if is_early or (facts.is_ahead and whole.missing and _is_enough(ready, whole, limits, may_go_on=may_go_on)):
         plan = ready
     if not is_worthwhile(plan, limits, may_compact_again=facts.may_compact_again):
         return "go on", plan

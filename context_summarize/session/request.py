@@ -106,12 +106,14 @@ class Requests:
         share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
         may_prefetch = config.prefetch and config.auto_compact and used >= due * share
         has_grown = session.last[0] is log and len(log) > session.last[1]
+        is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
         recent = [at for at in session.made_at if self._services.totals.requests - at < _WINDOW]
         facts = Facts(
             used=used,
             room=own.view_room,
             compact_from=due if config.auto_compact else math.inf,
-            defer_below=own.defer_below(shown.left) if may_prefetch and has_grown and self._texts.is_busy else 0.0,
+            defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
+            is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.undone_at,
             may_compact_again=len(recent) < _MOST_COMPACTIONS,
         )
@@ -123,7 +125,7 @@ class Requests:
         if facts.reason is None and not may_prefetch:
             return facts
         await self._session.cut_parts(limits)
-        if not may_prefetch or self._host.is_cancelled():
+        if not may_prefetch or facts.is_cold or self._host.is_cancelled():
             return facts
         target = await self._host.summariser()
         for node in next_plan(self._session.plan_input(shown, limits)).missing if target else ():
@@ -201,11 +203,11 @@ class Requests:
         old = {node.key for node in shown.nodes}
         await session.write_thread(session.log, cut)
         # No await follows: all that may fail has been awaited.
-        before, after = session.view(hides_system=hides_system), session.view(cut, hides_system=hides_system)
+        after = session.view(cut, hides_system=hides_system)
         change = Change(
-            before=before,
+            before=shown,
             after=after,
-            values=kept(session.thread, (session.cut.groups, cut.groups), before, after),
+            values=kept(session.thread, (session.cut.groups, cut.groups), shown, after),
             rows=len(session.log),
             plan=chosen,
             from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),

@@ -216,7 +216,6 @@ class SummaryRegistry:
         """Begins the time of a new compaction: drops the texts that it does not show."""
         keys = {node.key for node in nodes} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keys}
-        self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keys}
         self._ahead.clear()
 
     def forget_failures(self) -> None:

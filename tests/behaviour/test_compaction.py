@@ -150,7 +150,7 @@ async def test_calls_tokens_and_cost_are_those_of_all_bills():
     await made.view()
     told, bills = await made.manager.statistics(), made.provider.bills
     assert told.calls == len(bills) > 3
-    assert told.failed == told.fallbacks
+    assert told.failed >= told.fallbacks > 0
     assert told.input_tokens == sum(bill.input_tokens for bill in bills) > 0
     assert told.output_tokens == sum(bill.output_tokens for bill in bills) > 0
     assert Decimal(told.cost_usd or 0) == sum(bill.cost_usd or 0 for bill in bills)
