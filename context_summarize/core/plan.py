@@ -6,6 +6,7 @@ Once no text is missing, the plan is exact, but for the thread, whose room count
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,7 +18,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import FRAME_TOKENS, Node, Summary, derive_fan, with_children
 from context_summarize.core.parts import Ends, Forced, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
-from context_summarize.core.view import Rows, leaves_of, nodes_of
+from context_summarize.core.view import Rows, cut_entry, leaves_of, nodes_of
 from context_summarize.transcript.escaping import Frame
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -322,6 +323,28 @@ class Draft:
             fits=after <= given.limits.view_room,
             reached=after <= goal,
         )
+
+
+def long_results(log: Log, cut: Cut, limits: Limits) -> list[Entry]:
+    """Returns the results that a plan will cut and that are not cut yet."""
+    longest, rows = limits.shorten_above, Rows(log, cut)
+    if longest is None:
+        return []
+    keep, end = short_length(longest), len(log) - limits.keep_recent
+    groups = itertools.takewhile(lambda group: group.start < end, log.from_row(rows.first))
+    entries = [(entry, entry.origin) for group in groups for entry in log.entries(group)]
+    return [
+        entry
+        for entry, row in entries
+        if row is not None and entry.tokens > longest and rows.is_result(row) and (row, keep) not in log.shortened
+    ]
+
+
+def shorten_ahead(log: Log, entries: Iterable[Entry], limits: Limits) -> None:
+    """Cuts these results before a plan needs them; a thread may do it."""
+    keep = short_length(limits.shorten_above or 0)  # where it is None, there are no entries
+    for entry in entries:
+        cut_entry(log, entry, keep)
 
 
 def _tokens(entries: Iterable[Entry]) -> int:

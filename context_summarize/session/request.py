@@ -14,14 +14,15 @@ from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.decide import Facts, decide, is_worthwhile
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
-from context_summarize.session.retention import retained_rows
 from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
-from context_summarize.tokens.measure import measure
 
-_PREFETCH, _PREFETCH_YOUNG, _YOUNG = 2 / 3, 0.9, 40
-"""Summaries are made ahead from this share of the tokens on at which the next compaction is due. The second share counts
-in a session of fewer rows without a compaction, for it may stay short, as those of sub-agents do."""
+_PREFETCH = 2 / 3
+"""Summaries are made ahead from this share of the tokens on at which the next compaction is due."""
+_YOUNG = 40
+"""A session with fewer rows and no compaction may stay short, as those of sub-agents do."""
+_PREFETCH_YOUNG = 0.9
+"""The share that counts instead for such a session."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
 _COLD_AFTER = 3_600
@@ -72,8 +73,7 @@ class Requests:
         session, hides_system = self._session, limits.system_prompt is not None
         shown = await session.shown(hides_system=hides_system)
         for is_second in (False, True):
-            retained = retained_rows(session.log, shown, wanted.retained)
-            tokens = sum(measure(row, self._services.count) for row in retained)
+            retained, tokens = session.retain(shown, wanted.retained)
             here = limits.beside(tokens) if tokens else limits
             facts = await self._looked(shown, here)
             if facts.reason is None or (is_second and facts.reason != "must_fit"):
@@ -111,7 +111,8 @@ class Requests:
         facts = Facts(
             used=used,
             room=own.view_room,
-            compact_from=due if config.auto_compact else math.inf,
+            # A host may send a request again: what has been served is served again, until a row comes.
+            compact_from=due if config.auto_compact and (has_grown or session.last[0] is not log) else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.undone_at,
@@ -149,7 +150,8 @@ class Requests:
                 # Rows that came during a wait stay verbatim. Otherwise the plan would need more and more texts.
                 given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
                 whole = plan(given, reason)
-                ready = plan(given, reason, known_only=True) if whole.missing or reason == "cold_cache" else whole
+                may_be_part = reason == "cold_cache" or (facts.is_ahead and whole.missing)
+                ready = plan(given, reason, known_only=True) if may_be_part else whole
                 step, chosen = decide(replace(facts, has_waited=has_waited), limits.own, whole, ready)
                 if step == "go on":
                     return False
@@ -226,11 +228,11 @@ class Requests:
         self._telling.warn_if_too_large(shown, limits)
         rows, apart = shown.rows(limits.system_prompt), limits.own.system_tokens
         may_chain = any(map(continues, reversed(rows)))
-        sent = shown.tokens + apart + sum(measure(row, self._services.count) for row in retained)
+        sent = shown.tokens + apart + session.held[2]
         self._host.meter.served(sent, system=shown.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
             rows.insert(len(rows) - len(shown.open), limits.status)  # at the end, before open calls
-        at = len(shown.head) + bool(limits.system_prompt)
+        at = len(shown.head) - len(shown.newest) + bool(limits.system_prompt)
         rows[at:at] = map(copy_json, retained)
         if session.last != (session.log, len(session.log)):
             self._services.totals.requests += 1

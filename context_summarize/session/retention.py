@@ -11,13 +11,17 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.view_rows import view_row
 
 
-def retained_rows(log: Log, shown: View, wanted: Sequence[str]) -> list[JsonRow]:
+def retained_rows(log: Log, shown: View, wanted: Sequence[str], held: Sequence[JsonRow] = ()) -> list[JsonRow]:
     """Returns the rows of the wanted reminders that a view does not show whole, in the order of the wishes.
 
     Args:
         wanted: contents of reminders. One that the history does not hold is shown all the same.
+        held: the rows that requests with this cut have shown so far. They stay, even if the host no longer wants them,
+            so that the earlier request is a prefix of the later one.
     """
-    return [row for content in dict.fromkeys(wanted) for row in _missing(log, shown, content)] if wanted else []
+    known = {row["content"] for row in held}
+    new = [content for content in dict.fromkeys(wanted) if content not in known]
+    return [*held, *(row for content in new for row in _missing(log, shown, content))]
 
 
 def _missing(log: Log, shown: View, content: str) -> Iterator[JsonRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from context_summarize.background import in_thread
@@ -14,16 +14,19 @@ from context_summarize.core.frames import thread_entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
-from context_summarize.core.plan import PlanInput, ends_for
+from context_summarize.core.plan import PlanInput, ends_for, long_results, shorten_ahead
 from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, nodes_of, view
+from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor, traceback_of
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
+from context_summarize.session.retention import retained_rows
 from context_summarize.session.saved import MOST_CUTS, Saved
 from context_summarize.session.turn import Turn
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
+from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +60,10 @@ def written(thread: Thread, empty: Written, shown: View) -> Written:
     numbers = {log.number_of(row) for row in rows if row not in shown.shortened}
     whole = {number for number in numbers if number is not None}
     text = thread.text(cut.groups, cut.thread_room, whole, [one.text for one in shown.summaries])
-    nodes = [] if cut.is_bare else zip(shown.nodes, shown.summaries, strict=True)
+    known = [node for node in shown.nodes if node not in shown.missing]
     texts = {
         (node.key, node.first_group): thread.summary(one.text, node.first_group, node.end_group, text)
-        for node, one in nodes
+        for node, one in zip(known, shown.summaries, strict=True)
     }
     return replace(empty, text=text, summaries=texts)
 
@@ -95,6 +98,8 @@ class Session:
         """The clock's time when the last request was served."""
         self.last: tuple[Log | None, int] = (None, 0)
         """The log of that request, and how many rows it had."""
+        self.held: tuple[Cut | None, tuple[JsonRow, ...], int] = (None, (), 0)
+        """Reminders that requests with this cut have shown because the host wants them whole, and their tokens."""
         self._written: Written | None = None
         """A cache: the thread of the newest cut."""
 
@@ -146,9 +151,10 @@ class Session:
             first = log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
             if uncounted := log.characters_from(first, uncounted=True):
                 await in_thread(uncounted, log.make_entries_from, first)
-            await self._have_texts(log, cut)
-            cut = self.cut
-            await self.write_thread(log, cut)
+            if cut.groups:
+                await self._have_texts(log, cut)
+                cut = self.cut
+                await self.write_thread(log, cut)
             if self.log is log and self.cut is cut:
                 return self.view(hides_system=hides_system)
 
@@ -183,10 +189,10 @@ class Session:
             logger.error("the thread cannot be written, so the view has none: %s", trace)
             return found
 
-    def view(self, cut: Cut | None = None, *, hides_system: bool) -> View:
-        """Returns the view of a cut, by default the one in force, with its thread if that is written."""
+    def view(self, cut: Cut | None = None, *, hides_system: bool, thread: Written | None = None) -> View:
+        """Returns the view of a cut, by default the one in force, with its thread if that is written or given."""
         log, cut = self.log, cut or self.cut
-        known = self._written if self._written and self._written.is_of(log, cut) else None
+        known = thread or (self._written if self._written and self._written.is_of(log, cut) else None)
 
         def text_of(node: Node) -> Summary | None:
             found = self.texts.text_of(node, cut.fallbacks)
@@ -199,6 +205,15 @@ class Session:
     def nodes(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut of this log."""
         return nodes_of(self.log, cut)
+
+    def retain(self, shown: View, wanted: Sequence[str]) -> tuple[tuple[JsonRow, ...], int]:
+        """Returns the reminders that the next request shows beside its view, and their tokens."""
+        shape = replace(self.cut, pins=())
+        held = self.held[1] if self.held[0] == shape else ()
+        if wanted or self.held[1]:
+            rows = tuple(retained_rows(self.log, shown, wanted, held))
+            self.held = shape, rows, sum(measure(row, self.services.count) for row in rows)
+        return self.held[1:]
 
     def plan_input(self, shown: View, limits: RequestLimits, fallbacks: Iterable[str] = ()) -> PlanInput:
         """Returns the input of a plan for the next cut.
@@ -231,6 +246,8 @@ class Session:
             self.cuts = (*self.cuts[:-1], replace(cut, ends=ends))
         parts = parts_of(log, ends)
         await in_thread(parts.backlog(), parts.render_ahead)
+        long = long_results(log, cut, limits.own)
+        await in_thread(4 * sum(entry.tokens for entry in long), shorten_ahead, log, long, limits.own)
 
     def put(self, cut: Cut) -> None:
         """Makes a cut the one in force, and begins to save it."""
@@ -257,7 +274,7 @@ class Session:
             return 0
         await self.resume()
         shown = await self.shown(hides_system=system.text is not None)
-        return self.host.meter.correct(shown.tokens + system.tokens)
+        return self.host.meter.correct(shown.tokens + system.tokens + self.held[2])
 
     async def close(self) -> None:
         """Waits for what is being saved, and closes the store."""

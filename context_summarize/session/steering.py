@@ -139,9 +139,11 @@ class Steering:
             if not any(map(session.texts.text_of, made.missing)):
                 break
         if made.freed <= 0:  # no compaction would be made
-            made = replace(made, segments=0, merged=0, missing=(), cut=session.cut, tokens_after=made.tokens_before)
+            made = replace(made, segments=0, merged=0, missing=(), cut=session.cut)
         cut, log = made.cut, session.log
-        thread = (await session.thread_of(log, cut)).text
+        found = await session.thread_of(log, cut)
+        if not made.missing:
+            made = replace(made, tokens_after=session.view(cut, hides_system=hides_system, thread=found).tokens)
         unmade = {node.key for node in with_children(made.missing) if session.texts.text_of(node) is None}
         return Preview(
             reason=reason,
@@ -152,7 +154,7 @@ class Steering:
             merged=made.merged,
             messages=log.message_range(session.cut.groups, cut.groups) if cut.groups > session.cut.groups else None,
             calls=len(unmade),
-            notes=thread or None,
+            notes=found.text or None,
         )
 
     async def due_reason(self) -> Reason | None:

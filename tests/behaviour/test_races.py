@@ -226,7 +226,7 @@ async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(w
     await settle()
     await (await session.add([user("And now? " * 40)])).view()
     counts = [data["fallbacks"] for data in session.host.of("context:post_compact")]
-    assert counts[-1] == 0 if wait else counts[-1] < counts[0]
+    assert counts[-1] == 0 if wait else counts[-1] <= counts[0]
     assert not set(asked) & set(questions(session.provider)[len(asked) :])
     await session.manager.close()
 
