@@ -206,12 +206,12 @@ class Draft:
         """Returns the sizes of all rows except the host's system rows: half an instruction is worse than none."""
         log, sizes = self._given.log, dict[int, int]()
         for group in (*verbatim_groups(log, self.view), *log.from_row(self.view.frontier_row)):
-            for entry in log.entries(group):
+            for entry in shown(log, group, self.view):
                 if entry.origin is None:
                     continue
                 row = log.rows[entry.origin]
                 if not (row.role in SYSTEM_ROLES and row.pinned):
-                    sizes[entry.origin] = short(log, entry, self.view).tokens
+                    sizes[entry.origin] = entry.tokens
         return sizes
 
     def _shorten_first_user(self) -> None:

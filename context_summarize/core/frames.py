@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, ShownNode, ShownNotes, Summary
-from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.messages.rows import LASTING, SHOWN, SOURCE, JsonRow
 from context_summarize.notes.row import HEADINGS
 from context_summarize.tokens.measure import measure
 from context_summarize.transcript.escaping import Frame, quoted, without_surrogates
@@ -35,7 +35,7 @@ def no_summary(log: Log, frontier: int) -> JsonRow:
 
 
 def _row(content: str, role: str, **marks: object) -> JsonRow:
-    return {"role": role, "content": content, "metadata": {"source": SOURCE, "ephemeral": True, **marks}}
+    return {"role": role, "content": content, "metadata": {**SHOWN, "source": SOURCE, **LASTING, **marks}}
 
 
 def notes_frame(*, text: str, last: str, recall: str = "", **_: str) -> str:

@@ -56,8 +56,10 @@ class Log:
         self.always_verbatim: array[int] = array("q")
         """Positions in `groups` of the groups that views show verbatim even before the frontier. Of equal system rows
         only the first counts."""
-        self.shortened: dict[tuple[int, int], Entry] = {}
-        """Shortened rows of views, by row and kept tokens."""
+        self.shortened: dict[tuple[int, int, int], Entry] = {}
+        """Shortened rows of views, by row, kept tokens and tokens before."""
+        self.unbound: dict[tuple[int, bool], Entry | None] = {}
+        """Assistant rows from before the newest change of a view, by row and whether their thinking stays."""
         self.node_rows: dict[Place, ShownNode] = {}
         """The shown row of each node, by the node's place. Segments of equal text share a key, but not their message
         numbers."""
@@ -145,6 +147,18 @@ class Log:
             return 0
         return max(self.rendered_group(ordinal - 1).end, min(self.row_of(ordinal), keep_from))
 
+    def open_at(self, rows: int) -> int:
+        """Returns the row with the calls that were open when the history had so many rows; `rows` if none were."""
+        results = set[str]()
+        for at in reversed(range(rows)):
+            row = self.rows[at]
+            if row.calls:
+                return rows if results.issuperset(call.id for call in row.calls) else at
+            if row.rendered and row.role in ("user", "assistant") and not row.result_ids:
+                break
+            results.update(row.result_ids if row.rendered else ())
+        return rows
+
     def summarisable(self, keep_recent: int) -> int:
         """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
         but_newest = len(self.rendered) if self.open_groups else len(self.rendered) - 1
@@ -224,6 +238,7 @@ class Log:
     def keep_entries_of(self, view: View) -> None:
         """Drops the entries of rows before the verbatim part, and shortened entries that this view does not show."""
         entries, shortened = self._entries.copy(), self.shortened.copy()  # a thread may be adding to them
+        self.unbound = {key: found for key, found in self.unbound.copy().items() if key[0] >= view.frontier_row}
         self._entries = {start: found for start, found in entries.items() if start >= view.frontier_row}
         self.shortened = {at: found for at, found in shortened.items() if view.shortened.get(at[0]) == at[1]}
 

@@ -102,7 +102,9 @@ class View:
     pinned: tuple[int, ...] = ()
     """Rendered groups that are verbatim because the user has pinned them, in order."""
     rows_at_compaction: int = 0
-    """Length of the history at the newest compaction; older rows lose their continuation id."""
+    """Length of the history at the newest compaction."""
+    rows_at_resume: int = 0
+    """Length of the history when a session resumed with this view, which its provider may never have got; else 0."""
     notes: ShownNotes | None = None
     """The row right before the verbatim part; None if it would quote nothing."""
     places: tuple[words.Place, ...] = ()
@@ -113,6 +115,11 @@ class View:
     """Compactions made so far."""
     hides_system: bool = False
     """True if a factory's prompt replaces stored system rows; no part of the record."""
+
+    @property
+    def bound_from(self) -> int:
+        """Length of the history when the view changed last; older rows were made with others before them."""
+        return max(self.rows_at_compaction, self.rows_at_resume)
 
 
 SCHEMA_VERSION = "1"

@@ -134,7 +134,8 @@ class NotesLog:
         They are the values of the rows summarised since, and those that stood before the verbatim part of that request.
         """
         first = self._log.message_range(0, before.frontier)[1] + 1 if before.frontier else 1
-        said = [*_texts_of(entry.row for entry in render(self._log, before).head if entry.origin is not None)]
+        rows = [(entry.origin, entry.row) for entry in render(self._log, before).entries]
+        said = [*_texts_of(row for at, row in rows if at is not None and at < before.frontier_row)]
         said += [item.text for item in before.shown] + ([before.notes.text] if before.notes else [])
         earlier = spelled_values("\n".join(said))
         wanted = {value: None for value in readings.values(1) if value in earlier}

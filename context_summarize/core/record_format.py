@@ -35,6 +35,7 @@ def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:
         "newest_user": view.newest_user,
         "pinned": list(view.pinned),
         "rows": sum(row.rendered for row in log.rows[: view.rows_at_compaction]),
+        "resumed": sum(row.rendered for row in log.rows[: view.rows_at_resume]),
         "notes": view.notes.text if view.notes else "",
         "places": [list(place) for place in view.places],
         "told": list(view.lost_values),
@@ -51,6 +52,7 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
     """
     try:
         frontier, nodes, rows = data["frontier"], tuple(map(_node, data["nodes"])), data["rows"]
+        resumed = int(data.get("resumed", 0))
         saved = [at for at, row in enumerate(log.rows) if row.rendered]
         is_rewound = rows > len(saved)
         if not _cover(nodes, frontier) or frontier > log.summarisable(keep_recent if is_rewound else 0):
@@ -69,6 +71,7 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
             newest_user=None if newest is None else int(newest),
             pinned=tuple(map(int, data["pinned"])),
             rows_at_compaction=saved[rows] if rows < len(saved) else len(log),
+            rows_at_resume=saved[resumed] if resumed < len(saved) else len(log),
             notes=ShownNotes(text, {}, 0) if text else None,
             places=tuple((int(number), int(at)) for number, at in data["places"]),
             lost_values=tuple(map(str, data["told"])),

@@ -13,8 +13,8 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import View
 from context_summarize.messages.reading import is_hook, is_instruction
-from context_summarize.messages.rows import JsonRow, copy_json
-from context_summarize.messages.view_rows import continues, without_continuation
+from context_summarize.messages.rows import SHOWN, JsonRow, copy_json
+from context_summarize.messages.view_rows import unbound
 from context_summarize.tokens.measure import measure
 
 
@@ -25,6 +25,7 @@ class Rendering:
     head: Sequence[Entry]
     """The rows that represent the summarised part: nodes, the verbatim groups among them, the notes."""
     verbatim: Sequence[Entry]
+    """The newest user message, if it is summarised, and the rows that are not."""
     open: Sequence[Entry]
     """The calls at the end that may still get results, and the results so far."""
     left: int
@@ -47,7 +48,7 @@ class Rendering:
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """Returns copies of the rows, system prompt first."""
-        head = [{"role": "system", "content": system_prompt, "metadata": {}}] if system_prompt else []
+        head = [{"role": "system", "content": system_prompt, "metadata": dict(SHOWN)}] if system_prompt else []
         return [*head, *(copy_json(entry.row) for entry in self.entries)]
 
     def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
@@ -62,19 +63,35 @@ class Rendering:
 
 def render(log: Log, view: View) -> Rendering:
     """Returns the rows of a request with this view."""
-    head = tuple(_head(log, view))
-    verbatim, left = list[Entry](), sum(entry.tokens for entry in head)
-    for group in log.groups[log.group_position(view.frontier_row) :]:
+    before = tuple(head(log, view))
+    verbatim, left = list[Entry](), sum(entry.tokens for entry in before)
+    for group in (*_from_newest(log, view), *log.groups[log.group_position(view.frontier_row) :]):
         entries = shown(log, group, view)
         verbatim += entries
         if group.start < view.rows_at_compaction:
             left += sum(entry.tokens for entry in entries)
-    return Rendering(head, verbatim, [entry for group in log.open_groups for entry in shown(log, group, view)], left)
+    return Rendering(before, verbatim, [entry for group in log.open_groups for entry in shown(log, group, view)], left)
 
 
-def _head(log: Log, view: View) -> Iterator[Entry]:
-    """Yields the row of each node after the verbatim groups of its range; last the notes, which change most often."""
+def _from_newest(log: Log, view: View) -> list[Group]:
+    """Returns the newest user message, if it is summarised, and the verbatim groups after it that are.
+
+    The first user message is none: it opens the view even if it is the only one.
+    """
+    newest = view.newest_user
+    if newest is None or newest >= view.frontier or newest == log.users[0]:
+        return []
+    start = log.rendered_group(newest).start
+    return [group for group in verbatim_groups(log, view) if group.start >= start]
+
+
+def head(log: Log, view: View) -> Iterator[Entry]:
+    """Yields what stands before the newest user message: the verbatim groups before it, nodes and notes.
+
+    The row of a node follows the verbatim groups of its range. Last come the notes, which change most often.
+    """
     beside = verbatim_groups(log, view)
+    beside = beside[: len(beside) - len(_from_newest(log, view))]
     if view.compactions and not log.opens_with_user():
         yield _own(log, opening_row())
     for item in () if view.is_bare else view.shown:
@@ -113,15 +130,30 @@ def verbatim_groups(log: Log, view: View) -> list[Group]:
 
 
 def shown(log: Log, group: Group, view: View) -> Sequence[Entry]:
-    """Returns the rows of a group as the view shows them. Rows before a compaction have no continuation ids."""
+    """Returns the rows of a group as the view shows them."""
     entries: Sequence[Entry] = log.entries(group)
+    if group.start < view.bound_from:
+        entries = [kept for entry in entries if (kept := _unbound(log, entry, view)) is not None]
     if view.hides_system:
         entries = [entry for entry in entries if entry.origin is None or not _is_hidden(log, entry.origin, view)]
     if view.shortened:
         entries = [short(log, entry, view) for entry in entries]
-    if group.start >= view.rows_at_compaction or not any(continues(entry.row) for entry in entries):
-        return entries
-    return [entry._replace(row=without_continuation(entry.row)) for entry in entries]
+    return entries
+
+
+def _unbound(log: Log, entry: Entry, view: View) -> Entry | None:
+    """Returns an entry from before the newest change of the view, without what binds it to the rows before it.
+
+    Thinking in a turn whose calls were open then stays. So what a row loses is decided when the view changes.
+    """
+    if entry.origin is None or entry.row["role"] != "assistant":
+        return entry
+    known, keeps_thinking = log.unbound, entry.origin >= log.open_at(view.bound_from)
+    if (entry.origin, keeps_thinking) not in known:
+        row = unbound(entry.row, keeps_thinking=keeps_thinking)
+        changed = None if row is None else Entry(entry.origin, row, measure(row, log.count))
+        known[entry.origin, keeps_thinking] = entry if row == entry.row else changed
+    return known[entry.origin, keeps_thinking]
 
 
 def _is_hidden(log: Log, index: int, view: View) -> bool:
@@ -141,10 +173,11 @@ def _cut(log: Log, entry: Entry, keep: int) -> Entry:
     row = entry.origin
     if row is None:
         return entry
-    found = log.shortened.get((row, keep))
+    key = row, keep, entry.tokens
+    found = log.shortened.get(key)
     if found is None:
         hint = row_hint(log.number_of(row)) if log.recall else ""
-        found = log.shortened[row, keep] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
+        found = log.shortened[key] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
     return found
 
 
@@ -157,7 +190,9 @@ def to_shorten(log: Log, view: View, limits: Limits) -> list[Entry]:
     return [
         entry
         for entry in results(log, view.frontier_row, last)
-        if entry.tokens > longest and entry.origin not in view.shortened and (entry.origin, keep) not in known
+        if entry.tokens > longest
+        and entry.origin not in view.shortened
+        and (entry.origin, keep, entry.tokens) not in known
     ]
 
 

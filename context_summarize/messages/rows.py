@@ -48,6 +48,11 @@ MAX_DEPTH = 200
 MAX_INT_BITS = 14_000  # json.dumps refuses integers of more than 4,300 digits
 SOURCE = "context-summarize"
 """`metadata.source` of the rows that this package makes."""
+SHOWN = {"shown_by": SOURCE}
+"""In the metadata of every row of a view: provider-anthropic takes a conversation whose metadata is empty for one that
+has none, and then sets no cache breakpoints."""
+LASTING = {"ephemeral": True, "persisted": True}
+"""Marks of a row that hosts do not save and that stays as it is from request to request, so that it can be cached."""
 NO_RESULT = "no result recorded"
 
 CALL_BLOCKS = ("tool_call", "tool_use")

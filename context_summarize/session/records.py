@@ -13,7 +13,8 @@ from context_summarize.core.frames import show_node, show_notes
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import SCHEMA_VERSION, View
 from context_summarize.core.record_format import Recorded, from_data, to_data
-from context_summarize.messages.rows import JsonRow
+from context_summarize.core.render import head
+from context_summarize.messages.rows import JsonRow, compact_json
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -57,6 +58,7 @@ class Records:
         if self._own is not None:
             pins, rows = [list(pin) for pin in named(steered.pins, log)], len(log.rendered)
             shown = {"of": log.running_hash(self._seed, rows) if rows else None, "view": view}
+            shown["sent"] = _hash_of_head(log, chat.view)
             found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at, **shown}
         self._writing = asyncio.create_task(self._put(found, self._writing), name="context-summarize:record")
         await asyncio.shield(self._writing)
@@ -86,6 +88,8 @@ class Records:
         1. If the history begins with all rows that the session had, it resumes from the session's own record. If that
            has no view, it resumes from none.
         2. Another history, such as a rewound one, resumes from the farthest record whose rows it begins with.
+
+        The view begins with this resume if its provider may never have got it: in case 2, and if its rows are others.
         """
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
         own = own if isinstance(own, dict) else None  # a user's own store may return anything
@@ -95,10 +99,12 @@ class Records:
             found = from_data(own.get("view"), chat.log, self._keep_recent)
             if found is not None:
                 resumed = await self._shown(chat, found)
-                return resumed, steered, False
+                was_sent = own.get("sent") == _hash_of_head(chat.log, resumed.view)
+                return resumed if was_sent else _unsent(resumed, chat.log), steered, not was_sent
             if own.get("view") is None:
                 return None, steered, False
         found = await self._farthest(chat, hashes, steered.undone)
+        found = found and _unsent(found, chat.log)
         return found, steered, own is not None or found is not None
 
     async def earlier(self, chat: Conversation) -> View:
@@ -143,6 +149,17 @@ class Records:
         if notes is not None:
             notes = show_notes(log, notes.text, view.frontier)
         return replace(found, view=replace(view, shown=tuple(shown), notes=notes))
+
+
+def _hash_of_head(log: Log, view: View) -> str:
+    """Returns the hash of what a request shows before its verbatim part."""
+    shown = [[entry.row["role"], entry.row["content"]] for entry in head(log, view)]
+    return hashlib.sha256(compact_json(shown).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unsent(found: Recorded, log: Log) -> Recorded:
+    """Returns the record with a view that begins now."""
+    return replace(found, view=replace(found.view, rows_at_resume=len(log)))
 
 
 def _until(log: Log, view: View) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from context_summarize.core.log import Log
 from context_summarize.messages.reading import is_reminder
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import LASTING, SHOWN, JsonRow
 from context_summarize.messages.view_rows import view_row
 from context_summarize.session.conversation import Conversation
 from context_summarize.tokens.measure import Count, measure
@@ -38,7 +38,7 @@ class Retention:
                 continue
             index = _newest(chat.log, content)
             if index is None:  # requests show it although the history does not hold it
-                held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
+                held.append({"role": "user", "content": content, "metadata": {**SHOWN, **LASTING}})
             elif index not in whole:
                 held += filter(None, [view_row(chat.log.rows[index])])
         has_changed = held != self.held

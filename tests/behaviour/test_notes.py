@@ -72,7 +72,8 @@ async def test_after_many_compactions_edits_failures_tests_and_values_are_told_r
     view, row = await session.view(), notes(await session.view())
     end = nodes(view)[-1]["metadata"]["messages"][1]
     assert row == view[view.index(nodes(view)[-1]) + 1]
-    assert row["metadata"] == {"source": "context-summarize", "ephemeral": True, "notes": [1, end]}
+    marks = {"shown_by": "context-summarize", "source": "context-summarize", "ephemeral": True, "persisted": True}
+    assert row["metadata"] == {**marks, "notes": [1, end]}
     assert row["role"] == "system"
     done = [task for task in range(TASKS) if (task + 1) * 14 < end - 40]
     assert len(done) > TASKS / 2
