@@ -47,7 +47,7 @@ _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
 _Above0 = Annotated[int | float, Field(gt=0, le=1)]
-_Tokens = Annotated[int, Field(ge=1_000)]
+_Tokens = Annotated[int, Field(ge=1_000, le=10**9)]
 _SHARE = "must be a share of the room above 0 and at most 1, got {!r}; 0.7 is 70 %"
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
@@ -107,8 +107,8 @@ class Config:
     """False: no summary is made before a compaction is due."""
     max_tokens: Annotated[
         int | None,
-        Field(ge=1000),
-        "must be a whole number of 1000 or more, got {!r}; leave it out to use the provider's window",
+        Field(ge=1000, le=10**9),
+        "must be a whole number from 1000 to 1000000000, got {!r}; leave it out to use the provider's window",
     ] = None
     """Upper bound of the budget in tokens, at least 1,000; none = no bound."""
     safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 1000
@@ -145,7 +145,7 @@ class Config:
     max_concurrency: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}"] = 4
     """Calls for summaries at a time."""
     wait_seconds: Annotated[
-        int | float, Field(ge=0, lt=math.inf), "must be seconds (a finite number of 0 or more), got {!r}"
+        int | float, Field(ge=0, le=10**9), "must be seconds (a number from 0 to 1000000000), got {!r}"
     ] = 60.0
     """Seconds that a request waits for late summaries. One call may take twice as long, at least 120."""
     cache: Annotated[

@@ -12,7 +12,7 @@ from context_summarize.core.nodes import View
 from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.render import Rendering
-from context_summarize.events import COMPACTION, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.transcript.rendered import counted
@@ -43,15 +43,13 @@ class Change:
 
 
 class Announcer:
-    """Puts the events of compactions into an outbox; each announcement is closed exactly once.
+    """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
 
-    Args:
-        to_user: True if the host's user gets a line about what takes time or costs quality.
-    """
-
-    def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
-        self._outbox, self._to_user = outbox, to_user
-        self._is_open = self._is_over_budget = False
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._open: tuple[int, int] | None = None
+        """Size of the request and rows of the history when a compaction was announced that is not closed yet."""
+        self._is_over_budget = False
         self._waits = 0
         """Requests that wait for summaries."""
         self._notice: asyncio.Task[None] | None = None
@@ -59,16 +57,18 @@ class Announcer:
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
         """Announces that a compaction is being made, unless that is announced already; `rows` counts the history."""
-        if self._is_open:
+        if self._open is not None:
             return
-        self._is_open = True
+        self._open = used, rows
         data = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
         self._outbox.put(PRE_COMPACT, {**data, "usage": round(used / budget, 4), "reason": reason})
+        self._outbox.put(STARTED, {"reason": reason, "input_tokens_before": used, "budget": budget})
 
-    def withdraw(self, used: int, rows: int, waited: float) -> None:
+    def withdraw(self, waited: float = 0.0) -> None:
         """Closes the announcement of a compaction that is not made after all, with no tokens saved."""
-        if self._is_open:
-            self._close(used, used, rows, Change(waited=waited), is_undo=False)
+        if self._open is not None:
+            used, rows = self._open
+            self._close(used, used, rows, Change(waited=waited), "cancelled")
 
     def made(self, change: Change, limits: RequestLimits, before: Conversation, after: Conversation) -> int:
         """Reports a change of the view that was just made; returns the tokens that it saves, as the provider counts."""
@@ -76,7 +76,8 @@ class Announcer:
         rows, rows_left = before.rendering(), after.rendering()
         tokens, left = limits.used(rows.tokens), limits.used(rows_left.tokens)
         self.announce(plan.reason if plan else "undo", limits.budget, tokens, len(before.log))
-        self._close(tokens, left, len(rows_left.entries), change, is_undo=plan is None)
+        outcome = "fallback" if change.fallbacks else "completed"
+        self._close(tokens, left, len(rows_left.entries), change, outcome)
         data = {
             "undo": plan is None,
             "before_tokens": tokens,
@@ -109,17 +110,18 @@ class Announcer:
                 values.lost,
                 examples,
             )
-        if self._to_user and plan is not None:
+        if plan is not None:
             self._notify_user(change, tokens, left, after.view)
         return tokens - left
 
     def _notify_user(self, change: Change, before: int, after: int, view: View) -> None:
         summaries = counted(len(view.shown), "summary", "summaries")
-        self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
+        if self._outbox.tells_user:
+            self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
         if change.new_fallbacks:
             failed = counted(change.new_fallbacks, "summary", "summaries")
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
-            self._outbox.notify(text, "warning")
+            self._outbox.tell(text, "warning")
 
     def warn_if_too_large(self, view: Rendering, limits: RequestLimits, used: int) -> None:
         """Warns once if the request, of `used` tokens, does not fit; again only after a request that fitted."""
@@ -141,7 +143,7 @@ class Announcer:
     def waiting(self) -> Iterator[None]:
         """Shows the host's user a line if the wait becomes long: one while any request waits."""
         self._waits += 1
-        if self._to_user and self._notice is None:
+        if self._outbox.tells_user and self._notice is None:
             self._notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
         try:
             yield
@@ -156,8 +158,8 @@ class Announcer:
         self._outbox.notify("context: the request waits for summaries of older messages …")
         await self._outbox.flush()
 
-    def _close(self, before: int, after: int, rows: int, change: Change, *, is_undo: bool) -> None:
-        self._is_open = False
+    def _close(self, before: int, after: int, rows: int, change: Change, outcome: str) -> None:
+        self._open = None
         data = {
             "message_count": rows,
             "tokens": after,
@@ -172,6 +174,7 @@ class Announcer:
             "values_lost": change.values.lost,
             "values_lost_examples": list(change.values.examples),
             "wait_ms": round(change.waited * 1000),
-            "undo": is_undo,
+            "undo": change.plan is None and outcome != "cancelled",
         }
         self._outbox.put(POST_COMPACT, data)
+        self._outbox.put(FINISHED, {"outcome": outcome, "input_tokens_before": before, "input_tokens_after": after})

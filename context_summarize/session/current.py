@@ -59,7 +59,7 @@ class Current:
             config=config,
             prompts=load_prompts(config.prompts),
             store=store,
-            outbox=Outbox(coordinator, config.redact),
+            outbox=Outbox(coordinator, config.redact, tells_user=config.announce and not host.is_child),
             totals=Statistics(),
             count=host.counter.count,
             clock=clock,
@@ -67,7 +67,7 @@ class Current:
         )
         self.summarizer = Summarizer(services)
         self.summaries = summaries = SummaryRegistry(services, self.summarizer, host.is_cancelled)
-        self.announcer = Announcer(services.outbox, to_user=config.announce and not host.is_child)
+        self.announcer = Announcer(services.outbox)
         self.retention = Retention(services.count)
         self.records = Records(services, summaries, host.session_id)
         self.prefetch = Prefetch(summaries, services.outbox, self.plan_input)
@@ -90,7 +90,7 @@ class Current:
     def begin(self, chat: Conversation) -> None:
         """Replaces the conversation; summaries that are being made for the old one are not used."""
         self.prefetch.stop()
-        self.announcer.withdraw(0, len(self.chat.log), 0.0)
+        self.announcer.withdraw()
         self.summaries.begin_anew()
         self.retention = Retention(self.services.count)
         self.chat, self.answered = chat, None
@@ -160,7 +160,7 @@ class Current:
         name = response.get("provider")
         is_good = not by_loop and response.get("status", "ok") == "ok"
         if is_good and isinstance(name, str):
-            self.summarizer.answered_elsewhere(name)
+            self.summarizer.answered_elsewhere(name, response.get("model"))
         if isinstance(name, str) and self.host.is_another(name):
             return
         self.host.refusals.observe(response, by_loop=by_loop)
@@ -174,6 +174,7 @@ class Current:
     async def _finished(self) -> None:
         await self.prefetch.close()
         await self.summaries.close(_FOR_CALLS * self._seconds_left)
+        self.announcer.withdraw()
         await self.services.outbox.flush()
 
     async def close(self, *others: Callable[[], Awaitable[None]]) -> None:

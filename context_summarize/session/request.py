@@ -192,7 +192,7 @@ class Requests:
                     if step == "go on":
                         attempts.is_late = attempts.wait_is_over and bool(plan.missing)
                         if wanted.is_manual or not attempts.is_late:
-                            self._current.announcer.withdraw(seen.used, len(chat.log), attempts.waited)
+                            self._current.announcer.withdraw(attempts.waited)
                         return seen
                     after = await self.compactions.make(plan, seen, attempts) if step == "compact" else None
                 if step != "compact":
@@ -200,6 +200,10 @@ class Requests:
                 elif after is not None:
                     segments_before = None
                     await self._record(after, seen, wanted, attempts)
+        except BaseException:  # a cancellation as well
+            self._current.announcer.withdraw(attempts.waited)
+            self._services.outbox.start()
+            raise
         finally:  # however the request ends
             if is_due:
                 self.compacting_requests -= 1

@@ -51,7 +51,9 @@ class SummaryRegistry:
         self.stored: set[str] = set()
         """Keys of the texts that come from the store, without a call of this session."""
         self._fallbacks: dict[str, Summary] = {}
-        """By key. They replace missing texts until the next compaction."""
+        """All fallbacks of this log: each is written once."""
+        self._replaced: set[str] = set()
+        """Keys whose missing texts the fallbacks replace until the next compaction."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
@@ -63,7 +65,8 @@ class SummaryRegistry:
 
     def text_of(self, node: Node) -> Summary | None:
         """Returns the summary of a node, or the fallback in its place; None without either."""
-        return self._texts.get(node.key) or self._fallbacks.get(node.key)
+        fallback = self._fallbacks[node.key] if node.key in self._replaced else None
+        return self._texts.get(node.key) or fallback
 
     def row_of(self, node: Node, log: Log) -> ShownNode | None:
         """Returns the row of a node's summary, or of the fallback in its place; None without either."""
@@ -201,6 +204,7 @@ class SummaryRegistry:
         for node in nodes:
             if self.text_of(node) is None:
                 await self._fallback(node, log)
+                self._replaced.add(node.key)
             if (shown := self.row_of(node, log)) is not None:  # right away: another request may drop the text
                 rows.append(shown)
             await asyncio.sleep(0)  # making a row takes a few milliseconds
@@ -216,21 +220,22 @@ class SummaryRegistry:
         return self._fallbacks[node.key]
 
     def begin(self) -> None:
-        """Drops the fallbacks, because a compaction begins: their summaries are requested again."""
-        self._fallbacks.clear()
+        """Shows no fallbacks any more, because a compaction begins: their summaries are requested again."""
+        self._replaced.clear()
 
     def compacted(self, shown: Sequence[ShownNode], log: Log) -> None:
         """Keeps the texts that the view of a new compaction shows, and drops the others."""
         keep = {item.node.key for item in shown} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
         self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
-        self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
+        self._replaced &= keep
         whole = (item for item in shown if item.text == item.summary.text)  # plans count with whole summaries
         log.node_rows = {item.node.place: item for item in whole}
 
     def begin_anew(self) -> None:
         """Drops what belongs to the old log, because another one replaces it. Its calls still fill the store."""
         self._fallbacks.clear()
+        self._replaced.clear()
         self._late.clear()
 
     def forget_refusals(self) -> None:

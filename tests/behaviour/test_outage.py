@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
+from amplifier_core.llm_errors import AuthenticationError, NotFoundError, ProviderUnavailableError
 
 from context_summarize.testing import FALLBACK_LINE, ScriptedProvider, broken_pairs
 from tests.support.effort import LONG
 from tests.support.gated import Gated
 from tests.support.managed import Managed
-from tests.support.recorder import Clock, Recorder, recording
+from tests.support.recorder import Clock, Recorder, Screen, recording
 from tests.support.rows import tool_session
 from tests.support.views import nodes, size
 from tests.support.virtual import run_virtually
@@ -76,6 +76,29 @@ async def test_a_lasting_error_is_told_once(caplog):
     assert "auth" in error.getMessage()
     assert host.count("context-summarize:failure") == 1
     assert compactions[-1][1] == 0
+
+
+def unknown_model(request: Any) -> str:
+    if request.model == "gone":
+        raise NotFoundError("no such model: gone")
+    return ANSWER
+
+
+async def test_a_wrong_summary_model_is_asked_for_once_and_the_user_is_told_once():
+    """The agent's own model answers all the time."""
+    provider, screen = ScriptedProvider(then=unknown_model, name="main"), Screen()
+    screen.providers = {"main": provider}
+    parts: dict[str, Any] = {"summary_provider": "main", "summary_model": "gone", "max_concurrency": 1}
+    made = Managed(3_000, provider=lambda: provider, host=screen, keep_recent=4, segment_tokens=256, **parts)
+    for turn in range(60):
+        await made.add(tool_session(1, size=600, start=turn))
+        await made.view()
+        await made.manager.observe_response("llm:response", {"provider": "main", "model": "good", "status": "ok"})
+    assert made.host.compactions > 3
+    assert provider.calls == 1
+    [line] = [line for level, line in screen.lines if level == "error"]
+    assert "main (gone) writes no summary, and is not asked again in this session: NotFoundError" in line
+    await made.manager.close()
 
 
 async def test_nothing_is_stored_that_comes_from_a_fallback_summary():
