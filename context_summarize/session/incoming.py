@@ -11,8 +11,9 @@ from typing import Any
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
 from context_summarize.errors import MessageError
-from context_summarize.history_file import HistoryFile, session_path
+from context_summarize.history_file import HistoryFile
 from context_summarize.messages.checking import normalise
+from context_summarize.messages.host_copy import repaired
 from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
@@ -26,22 +27,48 @@ _AT_ONCE = 50
 class Incoming:
     """Takes in the rows of a session's host."""
 
-    def __init__(self, current: Current, coordinator: Any | None, now: Callable[[], float]) -> None:
+    def __init__(self, current: Current, now: Callable[[], float]) -> None:
         self._current, self._now = current, now
         persistence = current.services.config.persistence
-        path = session_path(str(persistence["path"]), coordinator) if persistence else None
         warn = partial(current.services.outbox.notify, level="warning")
-        self.file = HistoryFile(path, self._take, warn) if path else None
+        session_id = current.host.session_id
+        self.file = HistoryFile(str(persistence["path"]), session_id, warn) if persistence else None
         """The history's file; None where none is kept."""
+        self._loading: asyncio.Task[None] | None = None
+        self._early: list[JsonRow] | None = [] if self.file else None
+        """Rows that come before the file is loaded; None afterwards."""
         self._replacing = asyncio.Lock()
         """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
         """Counts the rows that were added one by one. So `set` and `clear` know how many came after their call."""
 
     async def ready(self) -> None:
-        """Waits until the history's file has been read, if there is one."""
+        """Waits until the history's file has been read, if there is one. The first call starts reading."""
+        if self._early is not None and self.file is not None:
+            if self._loading is None:
+                self._loading = asyncio.create_task(self._load(self.file), name="context-summarize:history")
+            await asyncio.wait({self._loading})
+
+    async def _load(self, file: HistoryFile) -> None:
+        """Begins with the rows of the file, then those that came meanwhile."""
+        rows = await file.load()
+        if rows is None:
+            await file.close()
+        rows = rows or []
+        fresh = self._current.fresh()
+        fresh = await in_thread(500 * len(rows), _fill, fresh, (), rows, ())
+        self._current.begin(fresh)
+        early, self._early = self._early or [], None
+        self._take(early)
+        await file.append(early)
+
+    async def close(self) -> None:
+        """Ends the work on the history's file."""
         if self.file is not None:
-            await self.file.ready()
+            if self._loading is not None:
+                await self.ready()
+                await self.file.sync()
+            await self.file.close()
 
     async def add(self, message: JsonRow) -> None:
         """Appends one message.
@@ -50,17 +77,17 @@ class Incoming:
             ValueError: the row cannot be kept; nothing has changed.
         """
         raw = normalise(message)
-        file = self.file
         set_times([raw], time_text(self._now()))
         self._added += 1
-        # The row is appended before the first await, so that rows keep the order of the calls.
-        if file is not None and not file.loaded:
-            await file.append([raw])
+        if self._early is not None:
+            self._early.append(raw)
+            await self.ready()
             return
+        # The row is appended before the first await, so that rows keep the order of the calls.
         log = self._current.chat.log
         index, closed = len(log), log.add(analyse(raw))
-        if file is not None:
-            await file.append([raw])
+        if self.file is not None:
+            await self.file.append([raw])
         await self._current.host.counter.load()
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
@@ -83,8 +110,8 @@ class Incoming:
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
-            if self.file is not None and equal_prefix(ours, rows) < before:
-                rows = await self.file.accepted(ours, rows)
+            if self.file is not None and self.file.is_resumed and equal_prefix(ours, rows) < before:
+                rows = await in_thread(rough_size(rows), repaired, ours, rows)
             same = equal_prefix(ours, rows)
             has_changed = same < before
             is_import = before == 0 and bool(rows)

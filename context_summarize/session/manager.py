@@ -62,7 +62,7 @@ class SummarizingContextManager:
         self._config, self._host = checked, current.host
         self._requests = Requests(current)
         self._steering = Steering(current, self._requests)
-        self._incoming = Incoming(current, coordinator, now)
+        self._incoming = Incoming(current, now)
         self._recall = RecallService(current.host.counter.count)
 
     @property
@@ -294,5 +294,4 @@ class SummarizingContextManager:
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
-        file = self._incoming.file
-        await self._current.close(self._recall.close, *([file.close] if file else []))
+        await self._current.close(self._recall.close, self._incoming.close)
