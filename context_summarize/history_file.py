@@ -58,7 +58,7 @@ class HistoryFile:
         self.thread = ThreadPoolExecutor(1, "context-summarize-history")
         self._rows: list[JsonRow] = []
         self._lock: BinaryIO | None = None
-        self._has_failed = self.closed = False
+        self._is_loaded = self._has_failed = self.closed = False
         self.is_resumed = False
         """True while the history is that of a session before."""
 
@@ -85,7 +85,7 @@ class HistoryFile:
         if torn:
             os.truncate(path, path.stat().st_size - len(torn))
             logger.warning("history file %r: its torn last line was removed", str(path))
-        self.is_resumed = bool(self._rows)
+        self._is_loaded, self.is_resumed = True, bool(self._rows)
         return [*self._rows]
 
     @_in_order
@@ -110,7 +110,9 @@ class HistoryFile:
 
     @_in_order
     def sync(self) -> None:
-        """Forces the written rows onto the disk itself."""
+        """Forces the written rows onto the disk itself, if the file was loaded."""
+        if not self._is_loaded:
+            return
         if self._has_failed:  # a second sync may succeed although the system has dropped what it could not write
             self._write_whole()
         else:

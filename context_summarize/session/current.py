@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from context_summarize.background import GRACE, in_thread, within
@@ -54,12 +55,13 @@ class Current:
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        self.host = host = Host(coordinator, config)
+        outbox = Outbox(coordinator, config.redact)
+        self.host = host = Host(coordinator, config, partial(outbox.notify, level="error"))
         self.services = services = Services(
             config=config,
             prompts=load_prompts(config.prompts),
             store=store,
-            outbox=Outbox(coordinator, config.redact),
+            outbox=outbox,
             totals=Statistics(),
             count=host.counter.count,
             clock=clock,

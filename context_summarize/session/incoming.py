@@ -34,6 +34,7 @@ class Incoming:
         session_id = current.host.session_id
         self.file = HistoryFile(str(persistence["path"]), session_id, warn) if persistence else None
         """The history's file; None where none is kept."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._loading: asyncio.Task[None] | None = None
         self._early: list[JsonRow] | None = [] if self.file else None
         """Rows that come before the file is loaded; None afterwards."""
@@ -43,11 +44,25 @@ class Incoming:
         """Counts the rows that were added one by one. So `set` and `clear` know how many came after their call."""
 
     async def ready(self) -> None:
-        """Waits until the history's file has been read, if there is one. The first call starts reading."""
+        """Waits until the history's file has been read, if there is one. The first call starts reading.
+
+        Raises:
+            RuntimeError: the call comes from another event loop than the first one.
+        """
+        self._check_loop()
         if self._early is not None and self.file is not None:
             if self._loading is None:
                 self._loading = asyncio.create_task(self._load(self.file), name="context-summarize:history")
             await asyncio.wait({self._loading})
+
+    def _check_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise RuntimeError(
+                "this context belongs to another event loop; call all its methods within one asyncio.run(), or make "
+                "a new context for each"
+            )
 
     async def _load(self, file: HistoryFile) -> None:
         """Begins with the rows of the file, then those that came meanwhile."""
@@ -65,10 +80,11 @@ class Incoming:
     async def close(self) -> None:
         """Ends the work on the history's file."""
         if self.file is not None:
-            if self._loading is not None:
-                await self.ready()
-                await self.file.sync()
-            await self.file.close()
+            try:
+                if self._loading is not None:
+                    await self.ready()
+            finally:  # also if the host waits no longer for a disk that hangs
+                await asyncio.gather(self.file.sync(), self.file.close())
 
     async def add(self, message: JsonRow) -> None:
         """Appends one message.
@@ -76,6 +92,7 @@ class Incoming:
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
         """
+        self._check_loop()
         raw = normalise(message)
         set_times([raw], time_text(self._now()))
         self._added += 1

@@ -88,7 +88,7 @@ class SummarizingContextManager:
             provider: the provider of the request; it also writes the summaries, unless the settings name another.
 
         Raises:
-            TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
+            TypeError, ValueError: `token_budget` is no whole number, or negative; or the provider has no `complete()`.
         """
         return await self._rows(RequestOptions(token_budget=token_budget, provider=provider))
 
@@ -281,6 +281,7 @@ class SummarizingContextManager:
     async def prepare(self) -> None:
         """Once all modules are mounted, checks the summariser's settings and looks for the tool `recall`."""
         self._host.check_summariser()
+        await self._current.services.outbox.flush()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 
