@@ -92,8 +92,7 @@ class Config:
     profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
     """A set of settings: `balanced`, `frugal` or `verbatim`; other keys override it."""
     summary_provider: _Name = None
-    """Provider that writes the summaries, by mount name, instance id or module id; `offline` = code, without any call;
-    none = that of the request."""
+    """Who writes the summaries: mount name, instance or module id; `offline` = code; none = the request's provider."""
     summary_model: _Name = None
     """Model of that provider for summaries; none = its own default."""
     summary_model_role: _Name = None
