@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Concatenate, Literal, ParamSpec, TypeVar
@@ -148,6 +149,10 @@ class HistoryFile:
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path)
+        with suppress(OSError):  # some platforms cannot sync a folder, which holds the new name
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
         self._has_failed = False
 
 
