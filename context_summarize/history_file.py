@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import hashlib
 import itertools
 import json
 import logging
 import os
 import re
-import shutil
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Concatenate, Literal, ParamSpec, TypeVar
+from typing import BinaryIO, Literal, ParamSpec, TypeVar
 
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import is_ephemeral
@@ -29,41 +27,38 @@ logger = logging.getLogger(__name__)
 _HEADER = b'{"format":"context-summarize history","version":1}'
 
 
-def _in_order(
-    work: Callable[Concatenate[HistoryFile, P], T],
-) -> Callable[Concatenate[HistoryFile, P], Awaitable[T | None]]:
-    """Has the file's thread do this work after all earlier work, even if the caller is cancelled.
-
-    It returns None after an error: a warning, in the log and to the user, says what is wrong, once.
-    """
-
-    @functools.wraps(work)
-    async def call(file: HistoryFile, /, *args: P.args, **options: P.kwargs) -> T | None:
-        if file.closed:
-            return None
-        doing = functools.partial(file.attempt, work, file, *args, **options)
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(file.thread, doing))
-
-    return call
-
-
 class HistoryFile:
-    """The file of one session. If `load` returns None, only `close` may follow: the file is not changed.
+    """The file of one session. Its methods block; `await file.do(file.append, rows)` has a thread call them.
 
-    After a later error, `sync` writes the whole file anew until that works.
+    If `load` fails, only `close` may follow. After a later error, `sync` writes the whole file anew until that works.
     """
 
     def __init__(self, path: str, session_id: str | None, warn: Callable[[str], None]) -> None:
         self._paths = [Path(path.replace("{session_id}", name)) for name in _file_names(session_id)]
         self._path, self._warn = self._paths[-1], warn
-        self.thread = ThreadPoolExecutor(1, "context-summarize-history")
+        self._thread = ThreadPoolExecutor(1, "context-summarize-history")
         self._rows: list[JsonRow] = []
         self._lock: BinaryIO | None = None
-        self._is_loaded = self._has_failed = self.closed = False
-        self.is_resumed = False
-        """True while the history is that of a session before."""
+        self._is_loaded = self.is_resumed = self._has_failed = self._closed = False
 
-    @_in_order
+    async def do(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
+        """Has the file's thread do this after all earlier work; returns None after an error, and tells the first."""
+
+        def attempt() -> T | None:
+            try:
+                return work(*args, **options)
+            except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
+                text = f"history file {str(self._path)!r}: {error}; check persistence.path"
+                if not self._has_failed:
+                    logger.warning("%s; the session continues in memory", text)
+                    self._warn(f"{text}; the session continues in memory")
+                self._has_failed = True
+                return None
+
+        if self._closed:
+            return None
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, attempt))
+
     def load(self) -> list[JsonRow]:
         """Locks and reads the file, or makes a missing one. It removes a torn last line and no other damage."""
         paths = [path.expanduser().resolve() for path in self._paths]  # a link stays a link when its file is replaced
@@ -89,7 +84,6 @@ class HistoryFile:
         self._is_loaded, self.is_resumed = True, bool(self._rows)
         return [*self._rows]
 
-    @_in_order
     def append(self, rows: Sequence[JsonRow]) -> None:
         """Passes the lines of these rows to the system, which keeps them if the process is killed."""
         self._rows += rows
@@ -98,7 +92,6 @@ class HistoryFile:
                 file.seek(0, os.SEEK_END)
                 file.writelines(_lines(rows))
 
-    @_in_order
     def replace(self, rows: Sequence[JsonRow]) -> None:
         """Archives the file in the same folder, if it has rows, and continues with these rows."""
         had, self._rows = bool(self._rows), [*rows]
@@ -106,39 +99,23 @@ class HistoryFile:
         if had:
             archive = f"{self._path.stem}.{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%fZ}{self._path.suffix}"
             with _open(self._path, "rb") as file, _open(self._path.with_name(archive), "xb") as copy:
-                shutil.copyfileobj(file, copy)
+                copy.write(file.read())
         self._write_whole()
 
-    @_in_order
     def sync(self) -> None:
         """Forces the written rows onto the disk itself, if the file was loaded."""
-        if not self._is_loaded:
-            return
-        if self._has_failed:  # a second sync may succeed although the system has dropped what it could not write
+        if self._has_failed and self._is_loaded:  # a second sync may succeed although something was dropped
             self._write_whole()
-        else:
+        elif self._is_loaded:
             with _open(self._path, "r+b") as file:
                 os.fsync(file.fileno())
 
-    @_in_order
     def close(self) -> None:
         """Lets other sessions in. Later calls do nothing."""
-        self.closed = True
-        self.thread.shutdown(wait=False)
+        self._closed = True
+        self._thread.shutdown(wait=False)
         if self._lock is not None:
             self._lock.close()
-
-    def attempt(self, work: Callable[..., T], *args: Any, **options: Any) -> T | None:
-        """Returns what the work returns; after an error None. The first error is reported."""
-        try:
-            return work(*args, **options)
-        except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
-            if not self._has_failed:
-                text = f"history file {str(self._path)!r}: {error}; check persistence.path"
-                logger.warning("%s; the session continues in memory", text)
-                self._warn(f"{text}; the session continues in memory")
-            self._has_failed = True
-            return None
 
     def _write_whole(self) -> None:
         """Puts a new file with all rows in place of the old one; after a crash, one of the two is there, whole."""
@@ -157,10 +134,7 @@ class HistoryFile:
 
 
 def _file_names(session_id: str | None) -> list[str]:
-    """Returns what stands for `{session_id}`: the first one with a file, else the last one.
-
-    An id with signs that no file name should have gets a hash, so that no two sessions share a file.
-    """
+    """Returns what stands for the id, with a hash last if signs were replaced: no two sessions share a file."""
     if session_id is None or not session_id.strip("."):
         return ["session"]
     name = re.sub(r"[^\w.-]", "_", session_id)

@@ -66,16 +66,16 @@ class Incoming:
 
     async def _load(self, file: HistoryFile) -> None:
         """Begins with the rows of the file, then those that came meanwhile."""
-        rows = await file.load()
+        rows = await file.do(file.load)
         if rows is None:
-            await file.close()
+            await file.do(file.close)
         rows = rows or []
         fresh = self._current.fresh()
         fresh = await in_thread(500 * len(rows), _fill, fresh, (), rows, ())
         self._current.begin(fresh)
         early, self._early = self._early or [], None
         self._take(early)
-        await file.append(early)
+        await file.do(file.append, early)
 
     async def close(self) -> None:
         """Ends the work on the history's file."""
@@ -84,7 +84,7 @@ class Incoming:
                 if self._loading is not None:
                     await self.ready()
             finally:  # also if the host waits no longer for a disk that hangs
-                await asyncio.gather(self.file.sync(), self.file.close())
+                await asyncio.gather(self.file.do(self.file.sync), self.file.do(self.file.close))
 
     async def add(self, message: JsonRow) -> None:
         """Appends one message.
@@ -104,7 +104,7 @@ class Incoming:
         log = self._current.chat.log
         index, closed = len(log), log.add(analyse(raw))
         if self.file is not None:
-            await self.file.append([raw])
+            await self.file.do(self.file.append, [raw])
         await self._current.host.counter.load()
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
@@ -139,7 +139,7 @@ class Incoming:
             elif self._current.chat.log is log:
                 self._take(rows[same:])
                 if self.file is not None:
-                    await self.file.append(rows[same:])
+                    await self.file.do(self.file.append, rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
         """Makes a new history: `rows`, whose first `same` are unchanged, then the log's rows from `before` on."""
@@ -156,7 +156,7 @@ class Incoming:
         self._current.begin(fresh)
         self._take(added)
         if self.file is not None:
-            await self.file.replace([*rows, *added])
+            await self.file.do(self.file.replace, [*rows, *added])
 
     async def clear(self) -> None:
         """Forgets every row that was added before this call."""
@@ -171,7 +171,7 @@ class Incoming:
             self._current.summarizer.forget_failures()
             self._take(later)
             if self.file is not None:
-                await self.file.replace(later)
+                await self.file.do(self.file.replace, later)
             # This record, without pins, is written last, because the host may cancel meanwhile.
             await self._current.records.write(self._current.chat)
 

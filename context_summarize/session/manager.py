@@ -119,7 +119,7 @@ class SummarizingContextManager:
         await self._incoming.ready()
         rows = await self._requests.rows(wanted)
         if (file := self._incoming.file) is not None:
-            await file.sync()  # every row of the view, also one that came while summaries were made
+            await file.do(file.sync)  # every row of the view, also one that came while summaries were made
         if (log := self._current.chat.log).recall:
             self._recall.follow(log)
         return rows
