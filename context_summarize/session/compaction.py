@@ -73,7 +73,7 @@ class Compactions:
             plan=plan,
             from_cache=sum(item.node.key in self._summaries.stored for item in new),
             fallbacks=sum(item.summary.fallback for item in view.shown),
-            new_fallbacks=sum(item.summary.fallback for item in new),
+            new_fallbacks=0 if current.host.is_offline else sum(item.summary.fallback for item in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
             values=kept,
             waited=attempts.waited,

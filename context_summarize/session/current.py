@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from context_summarize.background import GRACE, in_thread, within
@@ -20,7 +21,7 @@ from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcer import Announcer
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.host import Host
+from context_summarize.session.host import Host, is_child
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
 from context_summarize.session.request_limits import RequestLimits
@@ -54,12 +55,13 @@ class Current:
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        self.host = host = Host(coordinator, config)
+        outbox = Outbox(coordinator, config.redact, tells_user=config.announce and not is_child(coordinator))
+        self.host = host = Host(coordinator, config, partial(outbox.notify, level="error"))
         self.services = services = Services(
             config=config,
             prompts=load_prompts(config.prompts),
             store=store,
-            outbox=Outbox(coordinator, config.redact, tells_user=config.announce and not host.is_child),
+            outbox=outbox,
             totals=Statistics(),
             count=host.counter.count,
             clock=clock,

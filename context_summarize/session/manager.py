@@ -62,7 +62,7 @@ class SummarizingContextManager:
         self._config, self._host = checked, current.host
         self._requests = Requests(current)
         self._steering = Steering(current, self._requests)
-        self._incoming = Incoming(current, coordinator, now)
+        self._incoming = Incoming(current, now)
         self._recall = RecallService(current.host.counter.count)
 
     @property
@@ -88,7 +88,7 @@ class SummarizingContextManager:
             provider: the provider of the request; it also writes the summaries, unless the settings name another.
 
         Raises:
-            TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
+            TypeError, ValueError: `token_budget` is no whole number, or negative; or the provider has no `complete()`.
         """
         return await self._rows(RequestOptions(token_budget=token_budget, provider=provider))
 
@@ -119,7 +119,7 @@ class SummarizingContextManager:
         await self._incoming.ready()
         rows = await self._requests.rows(wanted)
         if (file := self._incoming.file) is not None:
-            await file.sync()  # every row of the view, also one that came while summaries were made
+            await file.do(file.sync)  # every row of the view, also one that came while summaries were made
         if (log := self._current.chat.log).recall:
             self._recall.follow(log)
         return rows
@@ -281,6 +281,7 @@ class SummarizingContextManager:
     async def prepare(self) -> None:
         """Once all modules are mounted, checks the summariser's settings and looks for the tool `recall`."""
         self._host.check_summariser()
+        await self._current.services.outbox.flush()
         if not len(self.conversation.log):
             self._current.begin(self._current.fresh())
 
@@ -294,5 +295,4 @@ class SummarizingContextManager:
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
-        file = self._incoming.file
-        await self._current.close(self._recall.close, *([file.close] if file else []))
+        await self._current.close(self._recall.close, self._incoming.close)

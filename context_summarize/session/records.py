@@ -55,7 +55,8 @@ class Records:
             view = to_data(chat.view, chat.segments.cutting.sizes, log)
             if is_new and (hash_ := self.hash_of(log, chat.view)) is not None:
                 found[hash_] = view
-        if self._own is not None:
+        has_changed = _until(log, chat.view) > 0 or steered != Steered()
+        if self._own is not None and (has_changed or await self._store.get_records([self._own])):
             pins, rows = [list(pin) for pin in named(steered.pins, log)], len(log.rendered)
             shown = {"of": log.running_hash(self._seed, rows) if rows else None, "view": view}
             shown["sent"] = _hash_of_head(log, chat.view)
