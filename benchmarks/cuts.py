@@ -4,7 +4,7 @@ Claude Code's published sessions (`benchmarks.real.checkpoints`) hold the summar
 compaction, here a *cut*. Each contestant plays the same rows and compacts when it chooses. Its request at each cut is
 judged; a request that fails holds nothing. The table has a line for each of these texts:
 
-* *model*: the model's summary. *notes*: our row of notes alone. *view*: the whole request.
+* *model*: the model's summary. *notes*: our thread alone. *view*: the whole request.
 * *newest*: the newest rows of the view's size. *both*: the model's summary and the newest rows, together of that size.
 * *written*: rows of the view that the history does not have: summaries, notes, shortened rows.
 
@@ -42,8 +42,8 @@ from benchmarks.words import identifiers, places
 
 _LISTED = {"model", "output_mode", "status", "subagent_type", "taskId", "type"}
 """Arguments whose values a tool's schema lists or numbers, such as `in_progress`."""
-_NOTES = "[Notes on messages"
-"""The beginning of the row of notes."""
+_NOTES = "[Thread of messages"
+"""The beginning of the thread."""
 _BEHIND = 20
 """Calls behind a cut that are searched for files that are read again."""
 _TYPED = 1_000

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.false_lines`: how many lines of the notes say what their messages do not?
+"""`python -m benchmarks.false_lines`: how many lines of the thread say what their messages do not?
 
-Sessions are played to this module. Each different line of the notes is looked up in the history, by the form that
+Sessions are played to this module. Each different line of the thread is looked up in the history, by the form that
 docs/design.md promises and without the code that wrote it. A line is *false* if the message that it names does not hold
 the quoted parts in this order; if somebody else spoke; if numbers do not ascend; if the words behind the arrow did not
 end the turn so far; if no earlier call holds a name; or if its form is unknown. False lines of open data are printed.
@@ -38,13 +38,8 @@ SETS: Mapping[str, tuple[int, Callable[[bool], list[Session]]]] = {
 }
 """The window and the sessions of each set."""
 COLUMNS = ("set", "sessions", "lines", "false", "corrections", "uncorrected")
-_MARKS = '"“”«»‹›'  # noqa: RUF001 - quotation marks
-_MARKED = '(?:"[^"]*"|“[^”]*”|«[^»]*»|‹[^›]*›)'  # noqa: RUF001 - quotation marks
-_SAID = re.compile(r"#(\d+) (.*)")
+_SAID = re.compile(r"#(\d+) (\(in a result\) )?(.*)")
 _ENDED = re.compile(r"→ #(\d+) (.+)")
-_USED = re.compile(rf"#(\d+) ([^:]+): ({_MARKED})")
-_PATH = re.compile(rf"(.+?) \(#(\d+)(?:: ({_MARKED}))?\)(?:; |\Z)")
-_RUN = re.compile(rf"({_MARKED}) \(#(\d+)\)(?:: ({_MARKED}))?(?:; |\Z)")
 _LEFT_OUT = re.compile(r"\[…\]|\[redacted: [\w ]+\]")
 _CORRECTION = re.compile(
     r"\b(?:not(?! sure| be\b| enough)|no longer|instead|actually|wrong|rather|sorry|oops|never mind|undo|changed?)\b",
@@ -53,7 +48,7 @@ _CORRECTION = re.compile(
 
 
 class Watch:
-    """Checks the notes of every request of a session."""
+    """Checks the thread of every request of a session."""
 
     def __init__(self, session: Session) -> None:
         self.is_true: dict[str, bool] = {}
@@ -63,12 +58,10 @@ class Watch:
         self._called = [
             _flat(*(one for call in calls_of(row) for one in _strings(call["arguments"]))) for row in self._rows
         ]
-        by_call = {row["tool_call_id"]: text_of(row) for row in self._rows if row["role"] == "tool"}
-        self._results = [_flat(*(by_call.get(call["id"], "") for call in calls_of(row))) for row in self._rows]
 
     def __call__(self, fed: int, view: Sequence[Row]) -> None:
         for text in map(text_of, view):
-            if text.startswith("[Notes on messages"):
+            if text.startswith("[Thread of messages"):
                 first, *lines, _ = text.split("\n")
                 end = int(re.findall(r"to (\d+)", first)[0])
                 for line, is_true in self._looked_up(lines, end):
@@ -77,50 +70,35 @@ class Watch:
 
     def _looked_up(self, lines: Sequence[str], end: int) -> Iterator[tuple[str, bool]]:
         """Yields each line but headings and counts, and whether it is true."""
-        last, is_used = 0, False
+        last = 0
         for line in (one.removeprefix("> ") for one in lines):
             heading, _, items = line.partition(": ")
-            if re.match(r"Quoted from|Lines with a value|\([\d,]+ more", line):
-                is_used |= line.startswith("Lines")
-            elif re.match("Paths|Newest runs", heading):
-                form = _RUN if heading.startswith("Newest") else _PATH
-                yield (
-                    line,
-                    not form.sub("", items) and all(self._ran(*found.groups()) for found in form.finditer(items)),
-                )
-            elif heading.startswith("Names in earlier calls"):
+            if re.match(r"\([\d,]+ more", line):
+                continue
+            if heading.startswith("Names in earlier calls"):
                 yield line, all(any(name in call for call in self._called[:end]) for name in items.split(", "))
-            elif is_used:
-                used = _USED.fullmatch(line)
-                yield line, bool(used and self._says(int(used[1]), used[2], used[3][1:-1]))
             elif ended := _ENDED.fullmatch(line):
                 number = int(ended[1])
-                yield line, self._ends(last, number, end) and self._says(number, "the agent", ended[2])
+                yield line, self._ends(last, number, end) and self._says(number, "assistant", ended[2])
             else:
                 said = _SAID.fullmatch(line)
                 before, last = last, int(said[1]) if said else last
-                yield line, bool(said and before < last <= end and self._says(last, "the user", said[2]))
+                is_said = said and (said[3] == "[…]" or self._says(last, "tool" if said[2] else "user", said[3]))
+                yield line, bool(is_said and before < last <= end)
 
-    def _says(self, number: int, who: str, quoted: str) -> bool:
+    def _says(self, number: int, role: str, quoted: str) -> bool:
         row = self._rows[number - 1]
-        speaker = {"user": "the user", "assistant": "the agent"}.get(row["role"]) or row["name"]
-        return speaker == who and _stands(quoted, self._texts[number - 1])
+        return row["role"] == role and _stands(quoted, self._texts[number - 1])
 
     def _ends(self, user: int, number: int, end: int) -> bool:
-        """Returns True if this message ended the turn that a message of the user began, as far as the notes go."""
+        """Returns True if this message ended the turn that a message of the user began, as far as the thread goes."""
         roles = [row["role"] if self._texts[at] else "" for at, row in enumerate(self._rows[:end])]
         behind = next((role for role in roles[number:] if role in ("user", "assistant")), "user")
         return user < number and "user" not in roles[user:number] and behind == "user"
 
-    def _ran(self, source: str, number: str, quoted: str | None) -> bool:
-        """Returns True if a call of the message has this path or command, and a result of its calls these words."""
-        at = int(number) - 1
-        there = _stands(source.strip(_MARKS), self._called[at])
-        return there and (quoted is None or _stands(quoted[1:-1], self._results[at]))
-
     def _correct(self, lines: Sequence[str], end: int, view: str) -> None:
         """Finds later sentences that take back something of a quoted one."""
-        for number, quoted in (said.groups() for said in map(_SAID.fullmatch, lines) if said):
+        for number, _, quoted in (said.groups() for said in map(_SAID.fullmatch, lines) if said):
             values = identifiers(quoted) if self._rows[int(number) - 1]["role"] == "user" else ()
             for sentence in filter(_CORRECTION.search, sentences_of(self._rows[int(number) : end]) if values else ()):
                 if any(places(sentence, one) for one in values):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
@@ -28,8 +28,6 @@ _NEAR = 0.85
 """Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
 below."""
 
-ToolKind = Literal["write", "edit", "delete", "command", "none"]
-"""The kind of work that a tool does; `none` changes nothing, as reading and searching do."""
 
 Profile = Literal["balanced", "frugal", "verbatim"]
 """The defaults, the smallest requests, and the most words as they were said."""
@@ -124,15 +122,11 @@ class Config:
     ] = None
     """Tokens of a segment (bytes / 4), at least 64; none = about an eighth of the room, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
-    """Share for summaries and notes; above it old ones merge. Default: 0.28, less at a low threshold."""
+    """Share for summaries and thread; above it old ones merge. Default: 0.28, less at a low threshold."""
     summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
-    """Role of the rows with summaries and notes; `user` costs less with Anthropic's provider (hosts.md)."""
-    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
-    """Share for the notes, out of `summary_share`; beyond 16,000 tokens of room it becomes smaller."""
-    action_tools: Annotated[
-        Mapping[str, ToolKind] | None, f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}"
-    ] = None
-    """What your own tools do, such as `{deploy: command}`; none = their arguments show it."""
+    """Role of the rows with summaries and thread; `user` costs less with Anthropic's provider (hosts.md)."""
+    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no thread"] = 0.1
+    """Share for the thread, out of `summary_share`; beyond 16,000 tokens of room it becomes smaller."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
     """Prompts for the summaries: a set (`coding`), or a folder of your own."""
     shorten_tool_results: Annotated[

@@ -1,4 +1,4 @@
-"""Lines of notes are looked up in the history alone, and the user's sentences by the compactions behind them."""
+"""Lines of the thread are looked up in the history alone, and the user's sentences by the compactions behind them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ ROWS: tuple[Row, ...] = (
 TRUE = (
     "#1 Use port 9443. […] Rename cart.py.",
     "→ #4 Renamed it.",
-    'Paths that calls carried content to, newest first: src/cart.py (#2: "Changed 2 lines.")',
     "Names in earlier calls, newest first: src/cart.py, cart",
-    'Lines with a value that was named again later, newest first:\n#3 edit: "Changed 2 […]"',
 )
 FALSE = (
     "#1 Use port 9444.",
@@ -28,18 +26,18 @@ FALSE = (
     "#4 Renamed it.",
     "→ #2 Renamed it.",
     "#5 Actually, port 9444, not 9443.\n#1 Use port 9443.",
-    'Paths that calls carried content to, newest first: src/cart.py (#4); src/cart.py (#2: "No.")',
+    "#3 Changed 2 lines.",
+    "#5 (in a result) Use port 9444.",
     "Names in earlier calls, newest first: src/cart.py, cards",
-    'Lines with a value that was named again later, newest first:\n#3 read: "Changed 2 […]"',
     "A line of another form",
 )
 
 
 @pytest.mark.parametrize(("lines", "is_false"), [*((one, 0) for one in TRUE), *((one, 1) for one in FALSE)])
-def test_a_line_of_notes_is_false_where_its_message_does_not_say_it(lines: str, is_false: int) -> None:
+def test_a_line_of_the_thread_is_false_where_its_message_does_not_say_it(lines: str, is_false: int) -> None:
     watch = false_lines.Watch(Session(name="s", rows=ROWS))
     first = "" if lines.startswith("#") else "#1 Rename cart.py.\n"
-    notes = f"[Notes on messages 1 to 5: quoted]\n{first}{lines}\n[End of the notes on messages 1 to 5.]"
+    notes = f"[Thread of messages 1 to 5: quoted]\n{first}{lines}\n[End of the thread of messages 1 to 5.]"
     watch(5, [{"role": "user", "content": notes}])
     assert list(watch.is_true.values()).count(False) == is_false
 
@@ -47,7 +45,7 @@ def test_a_line_of_notes_is_false_where_its_message_does_not_say_it(lines: str, 
 def test_what_the_user_takes_back_is_uncorrected_where_the_request_does_not_show_it() -> None:
     for shown in (0, 1):
         watch = false_lines.Watch(Session(name="s", rows=ROWS))
-        notes = "[Notes on messages 1 to 5: quoted]\n#1 Use port 9443.\n[End of the notes on messages 1 to 5.]"
+        notes = "[Thread of messages 1 to 5: quoted]\n#1 Use port 9443.\n[End of the thread of messages 1 to 5.]"
         watch(5, [{"role": "user", "content": notes}, *ROWS[5 - shown :]])
         assert list(watch.is_corrected.values()) == [bool(shown)]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from context_summarize.messages.rows import JsonRow
-from context_summarize.notes import words
 from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 Place = tuple[str, int, int]
@@ -62,7 +61,7 @@ class ShownNode:
     node: Node
     summary: Summary
     text: str
-    """The summary without its lines about rules that the notes quote, or that no message of the user supports."""
+    """The summary without rules that no message of the user supports, and without sentences that the thread holds."""
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
@@ -70,7 +69,7 @@ class ShownNode:
 
 @dataclass(frozen=True, slots=True)
 class ShownNotes:
-    """The row of quotations from the summarised part, and its size."""
+    """The row with the thread of the summarised part, and its size."""
 
     text: str
     """The lines without their frame; the record keeps them."""
@@ -107,10 +106,6 @@ class View:
     """Length of the history when a session resumed with this view, which its provider may never have got; else 0."""
     notes: ShownNotes | None = None
     """The row right before the verbatim part; None if it would quote nothing."""
-    places: tuple[words.Place, ...] = ()
-    """The places of the sentences that summaries have quoted as rules so far."""
-    lost_values: tuple[str, ...] = ()
-    """Names and figures that earlier summaries contained and this view does not, the newest last."""
     compactions: int = 0
     """Compactions made so far."""
     hides_system: bool = False

@@ -37,8 +37,6 @@ def to_data(view: View, sizes: tuple[int, int], log: Log) -> JsonRow:
         "rows": sum(row.rendered for row in log.rows[: view.rows_at_compaction]),
         "resumed": sum(row.rendered for row in log.rows[: view.rows_at_resume]),
         "notes": view.notes.text if view.notes else "",
-        "places": [list(place) for place in view.places],
-        "told": list(view.lost_values),
         "cut": [[at, item.text] for at, item in enumerate(view.shown) if item.text != item.summary.text],
         "compactions": view.compactions,
         "sizes": list(sizes),
@@ -73,8 +71,6 @@ def from_data(data: Any, log: Log, keep_recent: int) -> Recorded | None:
             rows_at_compaction=saved[rows] if rows < len(saved) else len(log),
             rows_at_resume=saved[resumed] if resumed < len(saved) else len(log),
             notes=ShownNotes(text, {}, 0) if text else None,
-            places=tuple((int(number), int(at)) for number, at in data["places"]),
-            lost_values=tuple(map(str, data["told"])),
             compactions=int(data["compactions"]),
         )
         segment_tokens, summary_tokens = data["sizes"]

@@ -1,1 +1,1 @@
-"""The rows that code writes: quotations and names in one row of notes; and fallback summaries."""
+"""What code writes from the rows: the thread of the user's words, and fallback summaries. Pure."""

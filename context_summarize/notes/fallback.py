@@ -1,24 +1,27 @@
-"""Fallback summaries: code quotes the user's messages and the agent's closing words."""
+"""Fallback summaries: code quotes the agent's closing words, its calls with their last results, and the user."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, groupby
 
 from context_summarize.notes.prose import GAP, cut, flat, sentences_of
+from context_summarize.notes.reading import texts_of
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.rendered import RenderedRow, may_be_call
+from context_summarize.transcript.rendered import RenderedRow, calls_in, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
-USER, AGENT = "The user: ", "The agent: "
+USER, AGENT, CALL = "The user: ", "The agent: ", "Call: "
 """The beginning of a line of each."""
-_LENGTHS = (640, 320)
-"""Characters of the longest line: if all lines fit, and if some are left out."""
+_LONGEST, _SHORT = 320, 120
+"""Characters of the longest line, and of the longest argument or result in it."""
+_OF_AGENT = 0.6
+"""Share of the room that the agent's lines get before the user's, which the thread may hold."""
 
 
 def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
     """Returns a summary of at most `max_tokens` without a model."""
-    return _fitted([list(_said(rows))], max_tokens, count)
+    return _fitted([[*_lines(rows)]], max_tokens, count)
 
 
 def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
@@ -27,38 +30,67 @@ def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
     return _fitted(parts, max_tokens, count)
 
 
-def _said(rows: Sequence[RenderedRow]) -> Iterator[str]:
-    """Yields a line for each message of the user, and one for the agent's last words before the next message."""
-    concluded = ""
+def without_quoted(text: str, thread: str) -> str:
+    """Returns a summary without the lines of the user that the thread holds whole."""
+
+    def is_held(line: str) -> bool:
+        said = line.removeprefix(USER)
+        return said != line and all(one in thread for one in sentences_of(said))
+
+    return "\n".join(line for line in text.split("\n") if not is_held(line))
+
+
+def _lines(rows: Sequence[RenderedRow]) -> Iterator[str]:
+    """Yields a line for each message of the user, and for what the agent said last and called before the next one."""
+    closing, alone, calls = "", "", dict[str, str]()
     for row in rows:
-        if row.role == "user":
-            if concluded:
-                yield f"{AGENT}{concluded}"
-                concluded = ""
-            if said := row.said.strip():
-                yield f"{USER}{said}"
-        elif row.role == "assistant":
-            concluded = "\n".join(line for line in row.text.split("\n") if not may_be_call(line)).strip() or concluded
-    if concluded:
-        yield f"{AGENT}{concluded}"
+        if row.role == "assistant":
+            closing = "\n".join(line for line in row.text.split("\n") if not may_be_call(line)).strip() or closing
+            made = [_call(*call) for call in calls_in(row.text)]
+            calls = {call: told for call, told in calls.items() if call not in made} | dict.fromkeys(made, "")
+            alone = made[0] if len(made) == 1 else ""  # of several calls it is not known which one a result answers
+        elif row.role == "tool" and alone:
+            calls[alone] = cut(next(filter(str.strip, row.text.split("\n")[::-1]), ""), _SHORT)
+            alone = ""
+        elif row.role == "user" and (said := flat(row.said)):
+            yield from _turn(calls, closing)
+            closing, calls = "", {}
+            yield USER + cut(said, _LONGEST)
+    yield from _turn(calls, closing)
+
+
+def _call(name: str, arguments: str) -> str:
+    short = (flat(text) for text in texts_of(arguments) if len(text) <= _SHORT)
+    return f"{CALL}{name} {next(short, '')}".strip()
+
+
+def _turn(calls: Mapping[str, str], closing: str) -> Iterator[str]:
+    for call, result in calls.items():
+        # The last line of a file says little, so a result stands only behind a command or a question.
+        yield f"{call} → {result}" if result and call.count(" ") > 2 else call
+    if closing:
+        yield AGENT + cut(closing, _LONGEST)
 
 
 def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> str:
-    """Returns all lines if they fit; else the user's first, from both ends of each part inwards, newest part first."""
-    lines: list[str] = []
-    for most in _LENGTHS:
-        short = [[*dict.fromkeys(_shortened(line, most) for line in part)] for part in parts]
-        lines = [*chain.from_iterable(short)]
-        if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
-            return text
-    within = [min(at, len(part) - 1 - at) for part in short for at in range(len(part))]
-    by_agent = [line.startswith(AGENT) for line in lines]
-    taken: list[int] = []
-    room = max_tokens - count(FALLBACK_LINE)
-    for at in sorted(range(len(lines)), key=lambda at: (by_agent[at], within[at], -at)):
-        if (size := count(lines[at]) + 1) <= room:
-            taken.append(at)
-            room -= size
+    """Returns all lines if they fit; else the agent's words first, then its newest calls, then the user's words.
+
+    Words are taken from both ends of each part inwards, those of the newest part first.
+    """
+    lines = [*chain.from_iterable(parts)]
+    if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
+        return text
+    within = [min(at, len(part) - 1 - at) for part in parts for at in range(len(part))]
+    calls = [at for at in reversed(range(len(lines))) if lines[at].startswith(CALL)]
+    words = sorted({*range(len(lines))}.difference(calls), key=lambda at: (within[at], -at))
+    user = [at for at in words if lines[at].startswith(USER)]
+    agent = [at for at in words if at not in user]
+    taken, room = list[int](), max_tokens - count(FALLBACK_LINE)
+    for some, reserved in (([*agent, *calls], room - int(room * _OF_AGENT)), (user, 0), ([*agent, *calls], 0)):
+        for at in some:
+            if at not in taken and (size := count(lines[at]) + 1) <= room - reserved:
+                taken.append(at)
+                room -= size
     while taken and count(text := _with_gaps(lines, set(taken))) > max_tokens:
         taken.pop()
     if taken:
@@ -69,25 +101,3 @@ def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> st
 def _with_gaps(lines: Sequence[str], taken: set[int]) -> str:
     shown = [lines[at] if at in taken else GAP for at in range(len(lines))]
     return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(shown))])
-
-
-def _shortened(text: str, most: int) -> str:
-    """Returns the text on one line; if that has more than `most` characters, whole sentences from both ends.
-
-    A first sentence that is too long is cut between words.
-    """
-    line = flat(text)
-    if len(line) <= most:
-        return line
-    said = [*sentences_of(text)]
-    head = _within(said, most * 2 // 3)
-    if not head:
-        return cut(line, most)
-    tail = _within(said[: len(head) - 1 : -1], most - len(" ".join(head)))
-    return " ".join([*head, GAP, *reversed(tail)]).replace(f"{GAP} {GAP}", GAP)
-
-
-def _within(texts: Sequence[str], most: int) -> list[str]:
-    """Returns as many of the first texts as have at most so many characters together."""
-    sizes = accumulate(len(text) + 1 for text in texts)
-    return [text for text, size in zip(texts, sizes, strict=True) if size <= most]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 _LONGEST = 200
 """Characters of the longest name. Longer runs without a blank are base64 or minified code."""
@@ -15,14 +14,14 @@ _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*?(?:[\d_./\\@-]|[a-z][A-Z]){_IN_RUN
 """Signs without a blank between them that are no plain word. A match can only begin at a run's start: linear time."""
 _MARKS, _GONE = re.compile(r"(?<!\\)(?:\\[nrt]|\\++(?=\"))|(\[redacted:[^\]\n]{0,60}\])"), "\0"
 """Line ends, tabs and quotation marks as JSON writes them; and the mark of a removed secret, which is no name."""
-_LISTED = re.compile(r"(?m)^[ \t]*+(\d{1,7}+)(?:[\t|→]|:(?!\d))")
-"""The number of a line that a tool shows."""
 _PLAIN = re.compile(r"[\w.@:/+~#%&?=-]+|[A-Za-z]:\\.*|[A-Za-z][\w+.-]{1,15}://.*")
 """A name has no other signs, except for a path of Windows and an address."""
 _JOINT = re.compile(r"(?<![^\W_])\.[a-z]|[^\W_](?:[.@:-]|_+)[^\W_]|[a-z][A-Z]|\\")
 """Parts of a name meet here: `a.py`, `a_b`, `a-b`, `aB`; a file may begin with a dot."""
 _SITE = re.compile(r"(.*\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
 """A place in a file: `core/plan.py:138`."""
+_WORDS = re.compile(r"[^\W\dA-Z_]+(?:-[^\W\dA-Z_]+)+|(?:\.[^\W\d_]+)+")
+"""Words of prose, and fields, which are no names: `non-refundable`, `.body`."""
 _FIGURE = re.compile(r"[-+~≈]?[$€£¥]?\d[\d.,:/-]*(?:T[\d:.]+Z?)?(?:[+-]\d\d:?\d\d)?[^\W\d_]{0,3}[%°]?")
 _SHORT = re.compile(r"[a-zA-Z]\.[a-zA-Z]|\d")
 """An abbreviation or a single digit, which is no value."""
@@ -35,16 +34,9 @@ def names_in(text: str) -> list[str]:
     return [value for value in _values(text) if _is_name(value)]
 
 
-def values_in(text: str) -> dict[str, int]:
-    """Returns the names and the figures of a text, in their order, each with its first position."""
-    return {value: at for value, at in _values(text).items() if _FIGURE.fullmatch(value) or _is_name(value)}
-
-
-def without_line_numbers(text: str) -> str:
-    """Returns a result without the line numbers that a tool puts before a file's lines. Such numbers count up."""
-    numbers = [int(number) for number in _LISTED.findall(text)]
-    counts_up = any(after == before + 1 for before, after in pairwise(numbers))
-    return _LISTED.sub("", text) if counts_up else text
+def values_in(text: str) -> list[str]:
+    """Returns the names and the figures of a text, each once, in their order."""
+    return [value for value in _values(text) if _FIGURE.fullmatch(value) or _is_name(value)]
 
 
 def spelled(name: str) -> str:
@@ -58,27 +50,19 @@ def spelled_values(text: str) -> set[str]:
     return {*map(spelled, values_in(text))}
 
 
-def _values(text: str) -> dict[str, int]:
-    plain = text
+def _values(text: str) -> list[str]:
     if "\\" in text or "[redacted:" in text:
-        plain = _MARKS.sub(lambda found: (_GONE if found[1] else " ") * len(found[0]), text)
-    runs: dict[str, int] = {}
-    for found in _RUN.finditer(plain):
-        if len(found[0]) <= _LONGEST and _GONE not in found[0]:
-            runs.setdefault(found[0], found.start())
-    values: dict[str, int] = {}
-    for run, start in runs.items():
-        for part in [run] if "://" in run else run.split("="):
-            value = part.rstrip(_AFTER).lstrip(_BEFORE)
-            if value and not _SHORT.fullmatch(value):
-                values.setdefault(value, plain.index(value, start))
-    return values
+        text = _MARKS.sub(lambda found: _GONE if found[1] else " ", text)
+    runs = (run for run in dict.fromkeys(_RUN.findall(text)) if len(run) <= _LONGEST and _GONE not in run)
+    parts = (part for run in runs for part in ([run] if "://" in run else run.split("=")))
+    values = dict.fromkeys(part.rstrip(_AFTER).lstrip(_BEFORE) for part in parts)
+    return [value for value in values if value and not _SHORT.fullmatch(value)]
 
 
 def _is_name(value: str) -> bool:
     if value.isdigit():
         return len(value) >= _LEAST
-    if value[0] == "-" or _FIGURE.fullmatch(value) or not _PLAIN.fullmatch(value):
+    if value[0] == "-" or _FIGURE.fullmatch(value) or _WORDS.fullmatch(value) or not _PLAIN.fullmatch(value):
         return False
     if "/" in value:
         return _is_path(value)

@@ -1,4 +1,4 @@
-"""Cuts prose into quotable pieces: sentences, their terms, shortened texts, and quotation marks around them."""
+"""Cuts prose into quotable pieces: sentences, their terms, and shortened texts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _LONGEST = 280
 """Characters of the longest line that may continue on the next one, and of the longest word that no cut divides."""
-_READ = 20_000
-"""Characters at each end of a long text that are read."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
 NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words."""
 _INNER = re.compile(r"[\w./:@#$%+,'’=&?-]")
 """A sign of a number, an id or a word. No cut is made between two of these."""
-_MARKS = (('"', '"'), ("“", "”"), ("«", "»"), ("‹", "›"))  # noqa: RUF001 - quotation marks
+_MOST_TERMS = 40
+"""Terms that count of one sentence, however long it is."""
 
 
 def flat(text: str) -> str:
@@ -36,26 +35,6 @@ def cut(text: str, most: int) -> str:
     return f"{line[:head].rstrip()} {GAP} {line[tail:].lstrip()}".strip()
 
 
-def around(text: str, start: int, end: int, most: int) -> str:
-    """Returns about `most` characters around [start, end) of the same line, with marks where it is cut."""
-    first = text.rfind("\n", 0, start) + 1
-    last = text.find("\n", end)
-    last = len(text) if last < 0 else last
-    side = max(0, most - (end - start)) // 2
-    low = first if start - first <= side else _boundary(text, start - side, 1)
-    high = last if last - end <= side else _boundary(text, end + side, -1)
-    said = flat(text[min(low, start) : max(high, end)])
-    return f"{GAP if low > first else ''} {said} {GAP if high < last else ''}".strip()
-
-
-def ends_of(text: str) -> str:
-    """Returns the text, or the start and the end of a text that is too long to be read."""
-    if len(text) <= 2 * _READ:
-        return text
-    head, tail = _boundary(text, _READ, -1), _boundary(text, len(text) - _READ, 1)
-    return f"{text[:head]}\n{text[tail:]}"
-
-
 def _boundary(text: str, at: int, step: int) -> int:
     """Returns the nearest place in this direction that is not inside a number, an id or a word."""
     for place in range(at, at + step * _LONGEST, step):
@@ -65,12 +44,6 @@ def _boundary(text: str, at: int, step: int) -> int:
         if NO_BLANKS.search(pair) or not all(map(_INNER.match, pair)):
             return place
     return at
-
-
-def marked(text: str) -> str:
-    """Returns the text between the first marks that it does not contain, so that it cannot end its quotation."""
-    left, right = next((pair for pair in _MARKS if not any(mark in text for mark in pair)), _MARKS[0])
-    return f"{left}{text if left not in text else text.replace(left, chr(39))}{right}"
 
 
 def sentences_of(text: str) -> Iterator[str]:
@@ -98,7 +71,7 @@ def has_digit(text: str) -> bool:
 
 
 def terms_of(text: str) -> tuple[str, ...]:
-    """Returns the terms by which texts are compared, each once: words and figures in lower case.
+    """Returns the first terms by which texts are compared, each once: words and figures in lower case.
 
     In scripts without blanks between words, each pair of letters is a term.
     """
@@ -106,7 +79,9 @@ def terms_of(text: str) -> tuple[str, ...]:
     for word in text.lower().split():
         plain = word.strip(_AROUND)
         if NO_BLANKS.search(plain):
-            found |= dict.fromkeys(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
+            found |= dict.fromkeys(plain[at : at + 2] for at in range(min(max(1, len(plain) - 1), _MOST_TERMS)))
         elif len(plain) > 2 or has_digit(plain):
             found[plain] = None
-    return tuple(found)
+        if len(found) >= _MOST_TERMS:
+            break
+    return tuple(found)[:_MOST_TERMS]

@@ -1,24 +1,20 @@
-"""The user's rules: sentences with a sign, such as "always", or sentences that a model's summary quotes as rules."""
+"""The user's rules: sentences with a sign, such as "always", and the lines that a summary quotes as rules."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from context_summarize.notes.prose import NO_BLANKS, flat
 from context_summarize.transcript.escaping import decomposed
+from context_summarize.transcript.rendered import counted
 
-_LEAST = 4
-"""A line of at least this many words may be a part of a sentence; a shorter one must be the whole sentence."""
+_WORDS, _LETTERS = 4, 6
+"""A line of at least so many words may quote a part of a sentence. A sentence of so few letters is no rule."""
 _INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")
 """A quotation within a sentence: a sign in it does not count."""
 _BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
 _HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
-_DIVIDED = (
-    re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
-    re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
-)
-"""Places at which a line is divided if it quotes nothing as a whole: into sentences, then into clauses."""
 
 
 def sign_pattern(signs: Sequence[str]) -> re.Pattern[str]:
@@ -49,39 +45,41 @@ def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
         elif found and not bullet and (found[1].strip() or found[3]):
             inside = False
         said = line[bullet.end() if bullet else 0 :].strip()
-        if inside and _words(said) > 1:  # "none" is no rule
-            yield at, said
+        if inside and (len(said.split()) > 1 or len(NO_BLANKS.findall(said)) > 3):
+            yield at, said  # "none" is no rule
 
 
-def verified(line: str, said: Sequence[str]) -> set[int]:
-    """Returns the indexes of the sentences that a line quotes, whole or in parts.
+def quoted_of(said: Iterable[str], summaries: Iterable[str], heading: str) -> set[str]:
+    """Returns the folded sentences of the user that summaries quote as rules, whole or at least four words of them."""
+    lines = [line for one in summaries for _, line in quoted_lines(one, heading)]
+    whole = "\n".join(map(folded, lines))
+    parts = [folded(line) for line in lines if max(len(line.split()), len(NO_BLANKS.findall(line)) // 2) >= _WORDS]
+    return {one for one in said if len(one) > _LETTERS and (one in whole or any(part in one for part in parts))}
+
+
+def without_foreign(summary: str, heading: str, said: Sequence[str]) -> str:
+    """Returns a summary with a count in place of the rules that the user never said.
 
     Args:
-        said: the sentences of the user that the summary represents, folded.
+        said: the sentences of the user in the summarised part, folded.
     """
-    found: set[int] = set()
-    parts = [line]
-    for divided in (*_DIVIDED, None):
-        left: list[str] = []
-        for part in parts:
-            letters, is_long = folded(part), _words(part) >= _LEAST
-            held = {at for at, one in enumerate(said) if letters and (letters in one if is_long else letters == one)}
-            found |= held
-            left += divided.split(part) if divided and not held else []
-        parts = left
-    return found
-
-
-def is_foreign(line: str, said: Sequence[str]) -> bool:
-    """Returns True if most words of a line are in none of these sentences; False for one word, such as "none"."""
     letters = " ".join(said)
+    foreign = {at: line for at, line in quoted_lines(summary, heading) if _is_foreign(line, letters)}
+    lines: list[str] = []
+    for at, line in enumerate(summary.split("\n")):
+        before = line.rstrip().removesuffix(foreign.get(at, "")).rstrip()
+        # A rule may be on the heading's own line: then the heading stays.
+        if at not in foreign or any(map(str.isalpha, before)):
+            lines.append(before if at in foreign else line)
+        if foreign and at == max(foreign):
+            lines.append(f"({counted(len(foreign), 'line')} left out: no message of the user in this part says so.)")
+    return "\n".join(lines)
+
+
+def _is_foreign(line: str, letters: str) -> bool:
+    """Returns True if most words of a line are in none of these sentences; False for one word, such as "none"."""
     words = [word for word in map(folded, line.split()) if len(word) > 2]
     return len(words) > 1 and 2 * sum(word in letters for word in words) < len(words)
-
-
-def _words(text: str) -> float:
-    """Returns how many words a text has; two letters of a script without blanks count as one."""
-    return max(sum(any(map(str.isalnum, word)) for word in text.split()), len(NO_BLANKS.findall(text)) / 2)
 
 
 def folded(text: str) -> str:

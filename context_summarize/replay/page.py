@@ -15,7 +15,8 @@ from context_summarize.messages.reading import analyse, is_of_user
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import own_texts
 from context_summarize.notes.forms import spelled_values
-from context_summarize.notes.readings import Readings
+from context_summarize.notes.reading import read
+from context_summarize.notes.rules import sign_pattern
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
@@ -27,8 +28,8 @@ _CHARS, _VALUES = 50_000, 200
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
 _ABOUT_VALUES = (
     "An exact value is a name in a call, or a name or figure in the user's words. A merged summary is "
-    "measured against all messages behind it. What neither a summary nor the notes hold is still in the history, where "
-    "recall finds it."
+    "measured against all messages behind it. What neither a summary nor the thread holds is still in the history, "
+    "where recall finds it."
 )
 
 
@@ -143,7 +144,7 @@ def _compaction(
     for at, row in enumerate(line.made_rows):
         span = row["metadata"].get("messages")
         if row in before:
-            stay.append(f"{span[0]:,} to {span[1]:,}" if span else "notes")
+            stay.append(f"{span[0]:,} to {span[1]:,}" if span else "thread")
         elif span:
             others = "\n".join(text for place, text in enumerate(texts) if place != at)
             opened.append(_summary(row, texts[at], others, messages))
@@ -157,9 +158,8 @@ def _compaction(
 def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
     """Returns one summary with the values of its messages; `others` are the texts of the module's other rows."""
     first, last = row["metadata"]["messages"]
-    readings = Readings.fresh({}, ())
-    readings.read(messages[first - 1 : last])
-    values = readings.values(first)
+    readings = (read([message], sign_pattern(())) for message in messages[first - 1 : last])
+    values = [*dict.fromkeys(value for reading in readings for value in reading.values)]
     here, there = map(spelled_values, (text, others))
     lists = {
         "Lost": [value for value in values if value not in here and value not in there],

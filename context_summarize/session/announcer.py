@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from context_summarize.core.kept import Kept
 from context_summarize.core.nodes import View
-from context_summarize.core.notes_log import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.render import Rendering
 from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox

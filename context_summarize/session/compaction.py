@@ -1,4 +1,4 @@
-"""A compaction: gets the texts that its plan lacks, builds the view with summaries and notes, and makes it current."""
+"""A compaction: gets the texts that its plan lacks, builds the view with summaries and thread, and makes it current."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import deque
 from dataclasses import replace
 
 from context_summarize.background import in_thread
-from context_summarize.core.nodes import View, with_children
-from context_summarize.core.notes_log import Kept
+from context_summarize.core.kept import Kept, kept, with_thread
+from context_summarize.core.nodes import View
 from context_summarize.core.plan import Plan
 from context_summarize.redaction import traceback_of
 from context_summarize.session.announcer import Change
@@ -95,16 +95,15 @@ class Compactions:
         view = replace(plan.view, shown=tuple(rows))
         if not view.frontier:
             return view, Kept()
-        # Summaries that the view does not show: those below its merges, even if no view has shown them; dropped ones.
-        below = [node for node in with_children(view.nodes) if node not in view.nodes]
-        known = [(node, text) for node in below if (text := self._summaries.text_of(node)) is not None]
-        known += [(item.node, item.summary) for item in before.shown if item.node not in view.nodes]
-        earlier = {node.place: (node, text) for node, text in known if not text.fallback}
-        operations = self._current.host.operations()
-        given = (view, before, [*earlier.values()], plan.notes_room, operations)
+        frame = self._current.services.prompts.frame.fill
+
+        def made() -> tuple[View, Kept]:
+            quoting = with_thread(chat.thread, log, view, plan.notes_room, frame)
+            return quoting, kept(chat.thread, log, before, quoting)
+
         try:
-            return await in_thread(log.characters_from(0), chat.notes.write, *given)
-        except Exception as error:  # noqa: BLE001 - notes quote any text, and a request can do without them
+            return await in_thread(log.characters_from(0), made)
+        except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
             trace = traceback_of(error, self._current.services.config.redact)
-            logger.error("the notes cannot be written, so the view has none: %s", trace)
+            logger.error("the thread cannot be written, so the view has none: %s", trace)
             return view, Kept()

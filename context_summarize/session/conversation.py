@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from context_summarize.config import Config
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import View
-from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.render import Rendering, render
 from context_summarize.core.segments import Cutting, Segments, derive_segment_tokens, derive_summary_tokens, is_too_long
+from context_summarize.core.thread import Thread
 
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
@@ -32,11 +32,11 @@ class Steered:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A log with its view. The log, its segments and its notes grow at their ends; a new log needs a new value."""
+    """A log with its view. The log, its segments and its readings grow at their ends; a new log needs a new value."""
 
     log: Log
-    notes: NotesLog
-    """Readings of its summarised part."""
+    thread: Thread
+    """Quotes its summarised part."""
     view: View = field(default_factory=View)
     segments: Segments | None = None
     """None before the first request whose budget is known."""

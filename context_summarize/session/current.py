@@ -14,10 +14,9 @@ from context_summarize.config import Config
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node
-from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.segments import Cutting, Segments
+from context_summarize.core.thread import Thread
 from context_summarize.events import Outbox
-from context_summarize.notes.readings import Readings
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcer import Announcer
 from context_summarize.session.conversation import Conversation
@@ -86,8 +85,7 @@ class Current:
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
         recall = self.host.offers_recall()
         log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
-        readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
-        return Conversation(log, NotesLog(log, readings, prompts.rules_heading, prompts.frame.fill))
+        return Conversation(log, Thread(log, prompts.rule_signs, prompts.rules_heading))
 
     def begin(self, chat: Conversation) -> None:
         """Replaces the conversation; summaries that are being made for the old one are not used."""

@@ -11,7 +11,7 @@ from context_summarize.background import within
 from context_summarize.config import OFFLINE, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.notes.prose import cut
-from context_summarize.redaction import traceback_of
+from context_summarize.redaction import build_redactor, traceback_of
 from context_summarize.session.request_limits import RequestLimits, RequestOptions, own_limits
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.session.windows import Refusals, Windows, request_budget
@@ -51,6 +51,9 @@ class Host:
         self._warned = False
         self._of_role: Sequence[tuple[str, str | None]] | None = None
         """Providers and models that the role resolves to, the best first; None before the resolver is asked."""
+        self._is_unreadable = False
+        """True once the host's list of running jobs could not be read."""
+        self._redact = build_redactor(config.redact)
         self._windows = Windows(config, self.is_cancelled)
         self.counter = TokenCounter()
         self.meter = Meter()
@@ -100,7 +103,7 @@ class Host:
         provider, system = self.seen(wanted.provider), self.system
         budget = await request_budget(self._config, wanted.token_budget, provider, self._windows)
         budget = await self.refusals.bounded(budget, provider, self._windows)
-        await system.refresh()
+        await system.refresh(self._under_way())
         cap = self._config.threshold_tokens
         own_cap = None if cap is None else self.meter.own(cap)
         own_budget = max(1, self.meter.invert(budget))
@@ -194,18 +197,22 @@ class Host:
         own = f"the session's own provider writes the summaries{without}"
         self._report(f"summary_provider {name!r} is not mounted (mounted: {known}); {own}")
 
-    def operations(self) -> tuple[str, ...]:
-        """Returns a line for each job that runs beside the conversation, at most twenty.
+    def _under_way(self) -> str:
+        """Returns a line on at most twenty jobs that run beside the conversation, without secrets; "" without any.
 
-        Returns an empty tuple if the host has no list of them, or an unreadable one.
+        If the host's list cannot be read, the line is empty, and the log says so once.
         """
         try:
             found = self._capability(_OPERATIONS)
             listed = found() if callable(found) else found
-            return tuple(map(_line, listed[:_MOST_OPERATIONS])) if isinstance(listed, list | tuple) else ()
+            jobs = [*map(_line, listed[:_MOST_OPERATIONS])] if isinstance(listed, list | tuple) else []
         except Exception as error:  # noqa: BLE001 - a host may raise anything
-            logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
-            return ()
+            if not self._is_unreadable:
+                logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
+            self._is_unreadable = True
+            return ""
+        line = f"[Under way, as the host says: {'; '.join(jobs)}]" if jobs else ""
+        return self._redact(line) if self._redact else line
 
 
 def _name_of(provider: Any, mounted: Mapping[str, Any]) -> str:

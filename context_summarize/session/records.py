@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import show_node, show_notes
+from context_summarize.core.frames import show_node, show_thread
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import SCHEMA_VERSION, View
 from context_summarize.core.record_format import Recorded, from_data, to_data
@@ -148,7 +148,7 @@ class Records:
                 node, summary = shown[at].node, shown[at].summary
                 shown[at] = show_node(log, node, summary, self._frame, text)
         if notes is not None:
-            notes = show_notes(log, notes.text, view.frontier)
+            notes = show_thread(log, notes.text, view.frontier)
         return replace(found, view=replace(view, shown=tuple(shown), notes=notes))
 
 

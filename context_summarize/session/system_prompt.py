@@ -1,4 +1,4 @@
-"""The system prompt that the host's factory writes anew for every request, and its reminder blocks."""
+"""The system prompt that the host's factory writes anew for every request, and the row that ends a request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class SystemPrompt:
         self.tokens = 0
         """Size of the prompt and of the status row, uncorrected."""
         self.status: JsonRow | None = None
-        """The reminder blocks, as the row that ends a request; None while there are none."""
+        """The row that ends a request: the reminder blocks, and what is under way; None without either."""
+        self._reminders = ""
+        self._measured: tuple[str | None, str] = None, ""
+        """The prompt and the status that `tokens` counts."""
         self._lasting: set[str] | None = None
         """The blocks that every prompt so far contains: they stay in the prompt. None before the first prompt."""
 
@@ -58,29 +61,39 @@ class SystemPrompt:
             )
         self.factory = factory
         if factory is None:
-            self._set(None, "")
+            self.text, self._reminders = None, ""
+            self._measure("")
 
-    async def refresh(self) -> None:
-        """Asks the factory, if there is one, for the prompt. Only the host's cancellation ends the wait."""
-        if self.factory is None:
-            return
+    async def refresh(self, under_way: str = "") -> None:
+        """Asks the factory, if there is one, for the prompt. Only the host's cancellation ends the wait.
+
+        Args:
+            under_way: a line on the host's running jobs; "" if there are none.
+        """
+        if self.factory is not None:
+            await self._ask(self.factory)
+        self._measure(under_way)
+
+    async def _ask(self, factory: Factory) -> None:
         try:
-            prompt = await within(self.factory, None, self._is_cancelled)
+            prompt = await within(factory, None, self._is_cancelled)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             if not (isinstance(error, TimeoutError) and self._is_cancelled()):
                 # The last instructions are better than none.
                 trace = traceback_of(error, self._redact)
                 logger.warning("the system prompt factory failed; the last prompt is used: %s", trace)
             return
-        text, status = self._split(prompt) if isinstance(prompt, str) else (None, "")
-        self._set(text, status)
+        self.text, self._reminders = self._split(prompt) if isinstance(prompt, str) else (None, "")
 
-    def _set(self, text: str | None, status: str) -> None:
-        if (text, status) == (self.text, self.status["content"] if self.status else ""):
+    def _measure(self, under_way: str) -> None:
+        """Makes the status row; counts the tokens anew if the prompt or the row has changed."""
+        status = "\n\n".join(filter(None, (self._reminders, under_way)))
+        if (self.text, status) == self._measured:
             return
+        self._measured = self.text, status
         metadata = {**SHOWN, "source": SOURCE, "ephemeral": True}  # not lasting: it changes
-        self.text, self.status = text, {"role": "user", "content": status, "metadata": metadata} if status else None
-        rows = [row for row in ({"role": "system", "content": text}, self.status) if row and row["content"]]
+        self.status = {"role": "user", "content": status, "metadata": metadata} if status else None
+        rows = [row for row in ({"role": "system", "content": self.text}, self.status) if row and row["content"]]
         self.tokens = sum(measure(row, self._count) for row in rows)
 
     def _split(self, prompt: str) -> tuple[str, str]:

@@ -5,40 +5,42 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
+from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks, without_quoted
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.inside import rendered
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import assistant, call, calls, result, tool_session, user
 
 COUNT = TokenCounter().count
 ORDERS = rendered(tool_session(40))
 
 
-def test_it_tells_what_was_asked_and_what_was_concluded():
-    rows = [user("Is the pump\nfine?"), call("a", "read", "I look."), result("a", "a long log")]
-    said = rendered([*rows, assistant("The pump leaks."), user("Thanks.")])
-    told = ["The user: Is the pump fine?", "The agent: The pump leaks.", "The user: Thanks."]
-    assert fallback_text(said, 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
+def test_it_tells_what_was_asked_called_and_concluded():
+    rows = [user("Is the pump\nfine?"), call("a", "read", "I look.", path="pump.log"), result("a", "a long log")]
+    rows += [call("b", "bash", command="make test"), result("b", "…\n3 passed\n"), assistant("The pump leaks.")]
+    told = ["The user: Is the pump fine?", "Call: read pump.log", "Call: bash make test → 3 passed"]
+    told += ["The agent: The pump leaks.", "The user: Thanks."]
+    assert fallback_text(rendered([*rows, user("Thanks.")]), 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
 
 
-def test_of_a_long_message_whole_sentences_are_quoted():
-    """Lines of a list are such too, and words of a result in the user's row are none of the user's."""
+def test_no_result_stands_behind_a_call_that_it_may_not_answer():
+    """Of calls made at once it is not known which one is answered first."""
+    rows = [calls(("a", "bash", {"command": "make a"}), ("b", "bash", {"command": "make b"})), result("b", "b failed")]
+    assert "failed" not in fallback_text(rendered([*rows, result("a", "fine")]), 100, COUNT)
+
+
+def test_of_long_words_both_ends_are_quoted():
     first, last = "Here are the flights, as they are now:", "Which of them shall I book for you?"
     flights = "\n".join(f"- Flight HAT{at:03d} from ATL, departs at {at}:00, costs ${at}00" for at in range(40))
-    asked = user([{"type": "tool_result", "tool_use_id": "a", "content": "{}"}])
-    said = rendered([call("a", "look"), asked, assistant(f"{first}\n\n{flights}\n\n{last}")])
-    [told] = fallback_text(said, 400, COUNT).split("\n")[1:]
-    head, tail = told.removeprefix("The agent: ").split(" […] ")
-    kept = head.removeprefix(first).strip()
-    assert kept
-    assert flights.replace("\n", " ").startswith(kept)
-    assert kept.endswith("00")
-    assert tail.endswith(last)
+    [told] = fallback_text(rendered([assistant(f"{first}\n\n{flights}\n\n{last}")]), 400, COUNT).split("\n")[1:]
+    assert told.startswith(f"The agent: {first}")
+    assert " […] " in told
+    assert told.endswith(last)
 
 
-def test_where_room_is_shorter_the_users_words_stand_first_from_both_ends_inwards():
+def test_where_room_is_shorter_both_have_their_part_from_both_ends_inwards():
     text = fallback_text(ORDERS, 200, COUNT)
     assert [f"look up order ORD{at:05d}" in text for at in (0, 20, 39)] == [True, False, True]
+    assert text.count("The agent: ") > 1
     assert "\n[…]\n" in text
 
 
@@ -47,7 +49,12 @@ def test_a_merge_holds_words_of_the_newest_part_first_and_of_each_where_there_is
     text = join_fallbacks(parts, 1_200, COUNT)
     assert [f"order ORD{at:05d}" in text for at in (0, 10, 20, 30)] == [True] * 4
     assert text.count(FALLBACK_LINE) == 1
-    assert "order ORD00030" in join_fallbacks(parts, 200, COUNT)
+    assert "order ORD00030" in join_fallbacks(parts, 300, COUNT)
+
+
+def test_what_the_thread_holds_of_the_user_is_left_out():
+    text = "The user: Use tabs. Not spaces.\nThe agent: Done.\nThe user: Go on."
+    assert without_quoted(text, "#1 Use tabs. […] Not spaces.") == "The agent: Done.\nThe user: Go on."
 
 
 TEXTS = st.lists(st.text(max_size=80), max_size=8)

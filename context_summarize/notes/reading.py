@@ -1,0 +1,122 @@
+"""What the thread quotes of one group of rows: the user's sentences, the agent's closing words, names in calls."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from context_summarize.notes.forms import names_in, spelled, values_in
+from context_summarize.notes.own_text import REMOVED, own_text
+from context_summarize.notes.prose import cut, sentences_of, terms_of
+from context_summarize.notes.rules import folded, has_sign
+from context_summarize.transcript.rendered import RenderedRow, calls_in
+
+_SENTENCE, _READ = 400, 4_000
+"""Characters of a quoted sentence, and of those that are searched for signs and compared."""
+_CLOSING = 240
+"""Characters of the agent's closing words."""
+_SHORT = 300
+"""Characters of the longest argument that names are read from."""
+_LARGEST = 1_000_000
+"""Characters of the longest arguments that are read as JSON."""
+_TOLD = re.compile(r"the user\b[^\n]{0,400}?\bthe user said: ?\n?(.+)", re.I | re.S)
+"""A result in which a host stores what the user said instead of allowing the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of the user."""
+
+    number: int
+    """Number of its message."""
+    place: int
+    """Its number in the message. Where something between two sentences was removed, one number is skipped."""
+    text: str
+    """The sentence on one line; the middle of a long one is left out."""
+    letters: str
+    """The letters and digits of the whole sentence; see `folded`."""
+    terms: tuple[str, ...]
+    is_rule: bool
+    """True if it has a sign of a rule."""
+    in_result: bool = False
+    """True if a result tells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read of one group."""
+
+    number: int = 0
+    """Number of its first row."""
+    by_agent: bool = False
+    asked: int = 0
+    """Number of its newest row in which the user speaks; 0 without one."""
+    said: tuple[Sentence, ...] = ()
+    closing: str = ""
+    """The agent's words, if it makes no call."""
+    names: tuple[str, ...] = ()
+    """Names in the short arguments of its calls, each once."""
+
+    @property
+    def values(self) -> Iterator[str]:
+        """The names in calls, and the names and figures of the user, in one spelling."""
+        yield from self.names
+        for sentence in self.said:
+            yield from map(spelled, values_in(sentence.text))
+
+
+def is_told(result: str) -> bool:
+    """Returns True for a result in which a host stores the user's words."""
+    return _TOLD.match(result) is not None
+
+
+def read(rows: Sequence[RenderedRow], signs: re.Pattern[str]) -> Reading:
+    """Returns the reading of the rows of one group, after redaction. They have the numbers that frames show."""
+    said, asked = list[Sentence](), 0
+    for row in rows:
+        told = _TOLD.match(row.text) if row.answers is not None else None
+        if told or (row.role == "user" and row.own != ""):
+            asked = row.number
+            said += _sentences(row.number, told[1] if told else row.said, signs, in_result=told is not None)
+    first = rows[0]
+    by_agent = first.role == "assistant"
+    calls = [*calls_in(first.text)][-first.calls :] if first.calls else []  # prose before them may look like calls
+    texts = (text for _, arguments in calls for text in texts_of(arguments))
+    short = "\n".join(text for text in texts if len(text) <= _SHORT)
+    return Reading(
+        number=first.number,
+        by_agent=by_agent,
+        asked=asked,
+        said=tuple(said),
+        closing=cut(first.text, _CLOSING) if by_agent and not first.calls else "",
+        names=tuple(dict.fromkeys(map(spelled, names_in(short)))),
+    )
+
+
+def _sentences(number: int, text: str, signs: re.Pattern[str], *, in_result: bool) -> Iterator[Sentence]:
+    place = 0
+    for part in own_text(text).split(REMOVED):
+        for said in sentences_of(part):
+            place += 1
+            if any(map(str.isalnum, said)):
+                start = said[:_READ]
+                is_rule = has_sign(signs, start)
+                yield Sentence(number, place, cut(said, _SENTENCE), folded(start), terms_of(start), is_rule, in_result)
+        place += 1
+
+
+def texts_of(arguments: str) -> Iterator[str]:
+    """Yields every text in the arguments of a call, which are JSON."""
+    try:
+        left: list[Any] = [json.loads(arguments) if len(arguments) <= _LARGEST else None]
+    except (ValueError, RecursionError):
+        return
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            left += reversed([*one.values()] if isinstance(one, dict) else one)

@@ -1,0 +1,171 @@
+"""The text of the thread: the user's sentences, the agent's closing words, and names in calls, within a room."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, groupby, pairwise, zip_longest
+
+from context_summarize.notes.prose import GAP, has_digit
+from context_summarize.notes.reading import Reading, Sentence
+from context_summarize.tokens.measure import Count
+
+NAMES = "Names in earlier calls, newest first: "
+_MOST_NAMES, _NAMES = 350, 0.2
+"""Tokens of the line of names, and its share of the room; the smaller one counts."""
+_ENDS = 0.15
+"""Share of the room that is reserved for the ends of turns."""
+_LEFT_OUT = 12
+"""Tokens of the line that counts the sentences left out."""
+_MARK = 8
+"""Tokens of a line's mark and end."""
+_SHORT_MESSAGE = 40
+"""A message of at most this many characters belongs to the one before it: "Not to Bob.", "undo it"."""
+_PARTS = 8
+"""Parts of the session that take turns, so that no part is left out."""
+_FIGURE, _OVERHEAD = 6.0, 10
+"""Weight of a term with a digit, beside 1 for a word; and tokens added to the size of a sentence that is weighed."""
+_MOST_MISSES = 50
+"""After more misses in a row than this, it tries no more."""
+
+
+def mark(number: int) -> str:
+    """Returns the mark of a message, as frames explain it."""
+    return f"#{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What the rest of the view shows."""
+
+    whole: Set[int] = frozenset()
+    """Numbers of the messages that it shows whole."""
+    text: str = ""
+    """All its words."""
+    quoted: Set[str] = frozenset()
+    """The sentences, folded, that its summaries quote as rules."""
+
+
+def thread_text(readings: Sequence[Reading], beside: Beside, room: int, count: Count) -> str:
+    """Returns the lines of the thread, of at most `room` tokens; "" if there is nothing to quote."""
+    newest_first = dict.fromkeys(name for one in reversed(readings) for name in reversed(one.names))
+    unseen = (name for name in newest_first if name not in beside.text)
+    names = _names(unseen, min(_MOST_NAMES, int(room * _NAMES)), count)
+    room -= _LEFT_OUT + count(names) + 1
+    for_ends = int(room * _ENDS)
+    words = _Words([sentence for one in readings for sentence in one.said], beside, room - for_ends, count)
+    words.choose()
+    lines = [*_lines(words.chosen, _ends(readings, beside, words.room + for_ends, count))]
+    if lines and words.left:
+        lines.append(f"({len(words.left):,} more of the user's sentences are left out.)")
+    return "\n".join([*lines, names] if names else lines)
+
+
+def _names(names: Iterable[str], room: int, count: Count) -> str:
+    room -= count(NAMES)
+    taken: list[str] = []
+    for name in names:
+        room -= count(name) + 1
+        if room < 0:
+            break
+        taken.append(name)
+    return NAMES + ", ".join(taken) if taken else ""
+
+
+def _ends(readings: Sequence[Reading], beside: Beside, room: int, count: Count) -> dict[int, Reading]:
+    """Returns the newest ends of turns that fit, each by the number of the user's message before it."""
+    ends, asked = dict[int, Reading](), 0
+    for one in readings:
+        if one.by_agent:
+            ends.pop(asked, None)  # the turn goes on, so what was said before is not its end
+        if one.closing and asked:
+            ends[asked] = one
+        asked = one.asked or asked
+    taken = dict[int, Reading]()
+    for asked, end in reversed(ends.items()):
+        if end.number not in beside.whole and end.closing not in beside.text:
+            room -= count(end.closing) + 2 * _MARK
+            if room < 0:
+                break
+            taken[asked] = end
+    return taken
+
+
+def _lines(chosen: Sequence[Sentence], ends: Mapping[int, Reading]) -> Iterator[str]:
+    """Yields a line for each message of the user that is quoted or answered, and one for the end of its turn."""
+    quoted = {number: _message([*said]) for number, said in groupby(chosen, key=lambda one: one.number)}
+    for number in sorted({*quoted, *ends}):
+        # The number is written even if another row shows the message: else the words below seem to answer another.
+        yield f"{mark(number)} {quoted.get(number, GAP)}"
+        if number in ends:  # on a line of its own: the user's words never begin a line, so they cannot imitate it
+            yield f"→ {mark(ends[number].number)} {ends[number].closing}"
+
+
+def _message(said: Sequence[Sentence]) -> str:
+    """Returns sentences of one message, with a mark for each gap between them."""
+    text = f"(in a result) {said[0].text}" if said[0].in_result else said[0].text
+    for before, one in pairwise(said):
+        text += f" {one.text}" if one.place == before.place + 1 else f" {GAP} {one.text}"
+    return text
+
+
+class _Words:
+    """The user's sentences, and those of them that are chosen for quotation."""
+
+    def __init__(self, said: Sequence[Sentence], beside: Beside, room: int, count: Count) -> None:
+        self._said, self._quoted, self.room, self._count = said, beside.quoted, room, count
+        self.left = {at for at, one in enumerate(said) if one.number not in beside.whole}
+        """Indexes of the sentences that are neither in the view nor chosen."""
+        self._taken: set[int] = set()
+        messages = groupby(range(len(said)), key=lambda at: said[at].number)
+        self._messages = {number: [*found] for number, found in messages}
+        self._following = dict(pairwise(self._messages))
+        found = ({term for at in message for term in said[at].terms} for message in self._messages.values())
+        self._times = Counter(chain.from_iterable(found))
+        """How many messages contain a term."""
+
+    @property
+    def chosen(self) -> list[Sentence]:
+        """The chosen sentences in their order."""
+        return [self._said[at] for at in sorted(self._taken)]
+
+    def choose(self) -> None:
+        """Chooses rules first, then others, as far as there is room."""
+        rules = [at for at, one in enumerate(self._said) if one.is_rule or one.letters in self._quoted]
+        for sentences in (rules, range(len(self._said))):
+            misses = 0
+            for at in self._in_turn(sentences):
+                misses = 0 if at not in self.left or self._take(at) else misses + 1
+                if misses > _MOST_MISSES:
+                    break
+
+    def _take(self, at: int) -> bool:
+        """Chooses a sentence, the next one of its message, and the user's next message if that is short."""
+        number = self._said[at].number
+        following = self._following.get(number)
+        reply = [] if following is None else self._messages[following]
+        is_short = sum(len(self._said[one].text) for one in reply) <= _SHORT_MESSAGE
+        unit = self.left & {at, *{at + 1}.intersection(self._messages[number]), *(reply if is_short else [])}
+        price = sum(self._count(self._said[one].text) + 1 for one in unit)
+        price += _MARK * len({self._said[one].number for one in unit})
+        if price > self.room:
+            return False
+        self._taken |= unit
+        self.left -= unit
+        self.room -= price
+        return True
+
+    def _in_turn(self, sentences: Sequence[int]) -> list[int]:
+        """Returns the worthiest sentence of each part of the session, the newest part first; then the second ones."""
+        size = math.ceil(len(sentences) / _PARTS) or 1
+        parts = [sentences[at : at + size] for at in range(0, len(sentences), size)]
+        best = [sorted(part, key=self._worth, reverse=True) for part in reversed(parts)]
+        return [at for at in chain.from_iterable(zip_longest(*best)) if at is not None]
+
+    def _worth(self, at: int) -> float:
+        """Returns the worth of a sentence for its size: terms of few messages count more, and figures most."""
+        sentence = self._said[at]
+        worth = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
+        return worth / (len(sentence.text) / 4 + _OVERHEAD)
