@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from context_summarize.redaction.assigned import OF_A_KEY, is_secret, is_weak
+from context_summarize.redaction.values import OF_A_KEY, is_secret, is_weak
 from context_summarize.redaction.formats import Span
 from context_summarize.redaction.words import telling
 
@@ -75,5 +75,5 @@ def columns(text: str) -> Iterator[Span]:
             for column, password in secret.items():
                 value = text[slice(*cells[column])]
                 strong = len(value) >= (6 if password else 16) and is_secret(value, "", password, False)
-                if strong or (password and is_weak(value, quoted=True)):
+                if strong or (password and is_weak(value)):
                     yield Span(*cells[column], "password" if password else "secret")

@@ -58,7 +58,7 @@ def is_drawn(value: str) -> bool:
 
 
 _NOT_REAL = re.compile(
-    r"(?is)\A(?:[*x.•#_-]+|<.*|\$[a-z_{(].*|[%{\[].*"
+    r"(?is)\A(?:[*x.•#_-]+|[*!?][a-z_-]+|<.*|\$[a-z_{(].*|[%{\[].*"
     r"|none|null|nil|true|false|undefined|password|passwd|pass|pwd|secret|token)\Z"
     r"|\$\{|\{\{|example|placeholder|change[_-]?me|(?<![a-z])your(?![a-z])|your[_-]|xxxx|dummy|redacted"
 )

@@ -16,7 +16,7 @@ from html import unescape
 from operator import attrgetter
 
 from context_summarize.errors import legible
-from context_summarize.redaction.assigned import assigned
+from context_summarize.redaction.values import values
 from context_summarize.redaction.columns import columns
 from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, is_mixed, replaced
 from context_summarize.redaction.keys import IN_BASE64, KIND, keys
@@ -33,7 +33,7 @@ _TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}
 """The last word of a line and the first one of the next; between two blocks there may be an empty line."""
 
 
-_NAMED = Table("placed", "{}", (STEMS, assigned))
+_NAMED = Table("placed", "{}", (STEMS, values))
 
 
 def _rules(text: str) -> Iterator[Rule]:
@@ -90,7 +90,7 @@ def _without_known(text: str) -> str:
     as_it_is = partial(_in_turn, rules)
     # The order: split secrets, the text without codes, the text as it is, and last the tokens that a line end splits.
     known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is, _torn)
-    spans = list(columns(plain.text)) if assigned in rules else []
+    spans = list(columns(plain.text)) if values in rules else []
     for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
         window = plain.text[at : at + _WINDOW + _MORE]
         spans += [Span(at + one.first, at + one.end, one.kind) for one in _in_turn(known, window)]

@@ -14,6 +14,8 @@ CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
 STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
 """A text that, in lower case, holds none of these holds no telling word."""
+CODE_LINE = re.compile(rf"[\s+-]*+(?:{'|'.join(_LANGUAGES.pop('code').split())})(?!\w)")
+"""Matches at a line of code that begins with a keyword."""
 _STEM = re.compile(
     "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(STEMS, itemgetter(0)))
 )
@@ -21,12 +23,13 @@ _STEM = re.compile(
 
 def _any(words: str) -> str:
     """Returns a pattern for one of the words."""
-    stems = re.sub(r"-(?=\s|\Z)", r"\\w*", re.sub(r"(?<!\?)<", r"(?<![^\\W\\d_])", words).replace("~", r"[\s_-]?"))
-    return f"(?:{'|'.join(stems.split()) or '(?!)'})"
+    words = re.sub(r"(?<!\?)<", r"(?<![^\\W\\d_])", words).replace("~", r"[\s_-]?")
+    stems = re.sub(r"-(?=\s|\Z)", r"\\w{0,6}", words).split()
+    return f"(?:{'|'.join(stems) or '(?!)'})"
 
 
-def _of_all(column: str, cjk: bool) -> str:
-    return _any(" ".join(words[column] for name, words in _LANGUAGES.items() if (name in CJK) == cjk))
+def _of_all(cjk: bool, *columns: str) -> str:
+    return _any(" ".join(words[col] for name, words in _LANGUAGES.items() if (name in CJK) == cjk for col in columns))
 
 
 _TELLING = re.compile(
@@ -56,13 +59,15 @@ JOINTS = {
     for name, words in _LANGUAGES.items()
 }
 """The link between a word of each language and its value: `is`, or a sign, whose pattern the caller fills in."""
-_FOLLOWING = _of_all("following", cjk=False)
-_ORDINARY_CJK = _of_all("ordinary", cjk=True)
-ORDINARY = re.compile(
-    rf"(?i)\W*+(?:(?:{_FOLLOWING}|{_of_all('ordinary', cjk=False)})(?!\w)|[^\n]{{0,12}}?{_ORDINARY_CJK})"
-)
+
+
+def _ordinary(*columns: str) -> re.Pattern[str]:
+    return re.compile(rf"(?i)\W*+(?:{_of_all(False, *columns)}(?!\w)|[^\n]{{0,12}}?{_of_all(True, 'ordinary')})")
+
+
+ORDINARY = _ordinary("following", "ordinary")
 """Matches at a value that is an ordinary word."""
-FOLLOWS = re.compile(
-    rf"(?i)\s{{0,40}}(?:\Z|[^\w\s(=+/]|\n|{_of_all('following', cjk=True)})|\s{{1,40}}(?:\w{{1,3}}|{_FOLLOWING})(?!\w)"
-)
-"""Matches after a word on its own, such as a password, and not before a noun."""
+PREDICATE = _ordinary("following", "ordinary", "endings")
+"""Matches at an ordinary word after `is`, also at one that its ending tells."""
+FOLLOWS = re.compile(rf"(?i)\s{{0,40}}(?:\Z|[^\w\s(=+/]|\n|{_of_all(True, 'following')})")
+"""Matches after a word on its own, in languages without blanks."""

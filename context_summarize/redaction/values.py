@@ -1,4 +1,4 @@
-"""Secrets without a recognisable format: a word before them identifies them."""
+"""Secrets without a recognisable format: a word before them tells what they are. In doubt, the value goes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator
 
 from context_summarize.redaction.formats import QUOTE, Span, is_drawn, is_mixed, is_real, turns
-from context_summarize.redaction.words import CJK, FOLLOWS, JOINTS, ORDINARY, telling
+from context_summarize.redaction.words import CJK, CODE_LINE, FOLLOWS, JOINTS, ORDINARY, PREDICATE, telling
 
-_BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]"
-_MORE = r"[^\s\"'`\\,;<>(){}\[\]\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]"
-LOOKED_AT = 120
+_WIDE_SIGNS = r"\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb"
+_BARE = rf"[^\s\"'`\\,;&<>()\{{\}}\[\]|={_WIDE_SIGNS}]"
+_MORE = rf"[^\s\"'`\\,;<>()\{{\}}\[\]{_WIDE_SIGNS}]"
+_LOOKED_AT = 120
 """Characters by which a value is judged; the rest of a longer one is read only if it is a secret."""
-_BETWEEN = rf"{QUOTE}?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
+_CLOSED = rf"{QUOTE}?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
 """From the word to the sign: what closes it, the length of an array, a remark in brackets."""
 _SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]|(?P<bar>[|\u2502]))"
 """Signs of assignment; the last one is a bar in a table."""
 _ROW_END = re.compile(r"[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|[\n\"'`])")
-_ASSIGNS = rf"{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}}"
+_ASSIGNS = rf"{_CLOSED}{_SIGN}\*{{0,2}}\s{{0,8}}"
 _PAIR = rf"{QUOTE}?[\s,:{{]{{1,40}}{QUOTE}?(?i:value){QUOTE}?\s{{0,4}}[:=]\s{{0,4}}"
 _LISTED = rf"(?P<mark>{QUOTE}?)(?:,\s{{0,40}}|\s{{0,4}}\n\s{{0,40}}-\s{{1,4}})(?=(?P=mark))"
 """Between two arguments of a command in a list of JSON, YAML or source code."""
@@ -43,10 +44,10 @@ _VALUE = re.compile(
     rf"(?P<quote>{QUOTE})(?P<quoted>(?:(?!(?P=quote))[^\n\\]|\\\S){{3,512}}+)(?P=quote)"
     r"|[\u201e\u201c\u00ab\u201a\u2018\u300c\u300e]\s?(?P<set>[^\n\u201c-\u201f\u00ab\u00bb\u300c-\u300f]{3,100}?)\s?"
     r"[\u201c\u201d\u00bb\u2018\u2019\u300d\u300f]"
-    rf"|{QUOTE}?(?P<bare>{_BARE}{{3}}{_MORE}{{0,{LOOKED_AT - 3}}}+)"
+    rf"|{QUOTE}?(?P<bare>{_BARE}{{3}}{_MORE}{{0,{_LOOKED_AT - 3}}}+)"
 )
 _REST = re.compile(rf"(?:(?![&|]){_MORE}){{0,4000}}+")
-_TO_BLANK = re.compile(r"[^\s\"'`\\<>\u3001-\u303f\uff01-\uff5e\u201c-\u201f\u00ab\u00bb]{0,200}+")
+_TO_BLANK = re.compile(rf"[^\s\"'`\\<>{_WIDE_SIGNS}]{{0,200}}+")
 OF_A_KEY = re.compile(
     r"(?i:api|access|account|storage|private|auth|encryption|signing|master|shared|app(?:lication)?|admin|license|fernet"
     r"|hmac|jwt|secret|session|service[_-]?role|webhook|unseal)[ _-]?\Z"
@@ -57,10 +58,9 @@ _OTHER_KEY = re.compile(r"(?<![A-Za-z])(?!public|primary|foreign|cache|sort|part
 """Before `key` in small letters, where a value of small letters, capitals and digits is a secret."""
 _MANY_KINDS = re.compile(r"(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{16,}+(?![/+:])")
 _MARK = re.compile(r"\[redacted: [\w ]*\Z")
-_OPTION = re.compile(r"--[\w-]*\Z")
+_FLAG = re.compile(r"(?<![\w-])--?[\w-]*\Z")
 _PAGING = re.compile(r"(?i:next|prev|page|continuation|sync|cancellation|pagination|resume)[_-]?\Z")
 _PATH_OR_URL = re.compile(r"(?:\.{0,2}|~)/|[A-Za-z][\w+.-]*:/|@/")
-_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
 _KNOWN_NAME = re.compile(r"[^/@]*(?:/|@[\w-]*\.|\.\w{1,5}\Z)|[A-Za-z]+\d{1,2}(?:[A-Z][a-z]{2,})+\Z")
 """A path, a mail address, a file, a host, or a product such as `Windows10Pro`."""
 _NAME = re.compile(
@@ -70,17 +70,38 @@ _OF_ANOTHER = re.compile(
     r"(?i)\b(?:user|customer|order|account|tenant|commit|ticket|issue|bug|pr|build|model|version|on|per|with|by)\s{1,2}\Z"
 )
 """Before a value that names another thing than a secret, as in `reset the password for customer C4f9K2x1`."""
-_LIKE_OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:=.*)?")
-_IN_PROSE = re.compile(r"[\w.~+/=-]+")
-"""Values that a sentence may give a key or a token: letters and digits take turns in them."""
+_PROSE_VALUE = re.compile(r"[\w.~+/=-]+")
+"""Values that a sentence may give a key or a token."""
 QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
-_WORD = re.compile(r"[^\W\d_]{3,}|\d{4,}")
-"""A password that looks like a word or a number."""
+_WORD = re.compile(r"[^\W\d_]|\d{4}")
 _TECHNICAL = re.compile(r"(?i)(?:sha|md|base|utf|aes|hmac|oauth|argon|pbkdf|ipv|rfc|tls|v)[-_]?\d|bcrypt")
 _ASCII = re.compile(r"[!-~]*")
-_IS_LAST = re.compile(r"[ \t]*(?:\Z|[\n\r\"'`,;.\u3001\u3002\uff0c])")
-_INNER = re.compile(r"(?:[({]|[\"'][,)} ])[^\"']*\Z")
+_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
+_COMPOUND = re.compile(r"_?[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z]+)*")
+"""A name of several words, or in capitals."""
+_IN_A_CALL = re.compile(r"[\w\])]\([^()\n]*\Z")
+_OF_OBJECT = re.compile(r"(?:self|this|cls)(?:\.|->)_*\Z")
+
+
+def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
+    """Returns True if the value looks drawn or chosen by a person, and like no name, path or code."""
+    if password:
+        is_odd = is_mixed(value) or (_SYMBOL.search(value) and any(map(str.isalpha, value)))
+    else:
+        is_odd = is_mixed(value) and not _NAME.fullmatch(value)
+    is_code = after in ("(", "[", "{") or (_DOTTED.fullmatch(value) and not is_drawn(value))
+    return bool(is_odd) and not _PATH_OR_URL.match(value) and not (bare and is_code) and is_real(value)
+
+
+def is_weak(value: str, ordinary: re.Pattern[str] = ORDINARY) -> bool:
+    """Returns True if the value may be a password, though it looks like words or a number."""
+    words = value.split()
+    if not 3 <= len(value.strip(" -:")) <= 60 or not _WORD.search(value) or not is_real(value):
+        return False
+    if _PATH_OR_URL.match(value) or (any(telling(value)) and (len(words) > 1 or _COMPOUND.fullmatch(value))):
+        return False
+    return 2 * sum(ordinary.match(word) is not None for word in words) < len(words)
 
 
 def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str, after: str) -> bool:
@@ -91,57 +112,46 @@ def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str
         is_other = _OTHER_KEY.search(before) and _MANY_KINDS.match(value) and is_drawn(value)
         if not in_capitals and not is_other and not OF_A_KEY.search(before):
             return False
-    if _MARK.search(before) or (joint["tag"] and after not in '<"') or (joint["listed"] and not _OPTION.search(before)):
+    if _MARK.search(before) or (joint["tag"] and after not in ("<", '"')) or (joint["listed"] and not _FLAG.search(before)):
         return False
-    return not (name == "token" and _PAGING.search(before))
+    return not (name == "token" and _PAGING.search(before)) and not (name.startswith("pin") and not value.isdigit())
 
 
-def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
-    """Returns True if the value looks drawn or chosen by a person, and like no name, path or code."""
-    if password:
-        is_odd = is_mixed(value) or (_SYMBOL.search(value) and any(map(str.isalpha, value)))
-    else:
-        is_odd = is_mixed(value) and not _NAME.fullmatch(value)
-    is_code = after in ("(", "[", "{") or (_CODE.fullmatch(value) and not is_drawn(value))
-    return bool(is_odd) and not _PATH_OR_URL.match(value) and not (bare and is_code) and is_real(value)
+def _is_code(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
+    """Returns True if a value without quotes is more likely a name in source code than a password."""
+    value, after = text[slice(*span)], text[span[1] : span[1] + 2]
+    if after[:1] in ("(", "[", "{") or _DOTTED.fullmatch(value) or any(telling(value)):
+        return True
+    line, sign = before[before.rfind("\n") + 1 :], joint["sign"] or ""
+    if _IN_A_CALL.search(line) or CODE_LINE.match(line) or _OF_OBJECT.search(before):
+        return True
+    is_spaced, mark = sign[-1:].isspace(), sign.strip("\"'`*] \t")
+    if mark in (":=", "==", "===") or (is_spaced and _COMPOUND.fullmatch(value)):
+        return True
+    if mark.startswith("="):  # `x = found;`, and an argument on a line of its own
+        return (is_spaced and after[:1] == ";") or (after == ",\n" and line[:1].isspace())
+    return sign[:1] in ("'", '"') and after[:1] in (",", "}")  # `{"password": found}`
 
 
-def is_weak(value: str, quoted: bool) -> bool:
-    """Returns True if the value may be a password, though it looks like words or a number."""
-    if not 3 <= len(value.strip(" -:")) <= 60 or any(telling(value)) or not is_real(value):
-        return False
-    words = value.split()
-    if 2 * sum(ORDINARY.match(one) is not None for one in words) >= len(words):
-        return False
-    return len(words) > 1 or _WORD.fullmatch(value) is not None or (quoted and not _CODE.fullmatch(value))
-
-
-def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str, is_english: bool) -> bool:
+def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str, language: str) -> bool:
     """Returns True if the value is a password by its looks, or by its place however weak it looks."""
-    first, end = span
-    value, after, quoted = text[first:end], text[end : end + 1], text[first - 1 : first] in QUOTES
-    strong = len(value) >= 6 and " " not in value and is_secret(value[:LOOKED_AT], after, True, not quoted)
+    value, after, quoted = text[slice(*span)], text[span[1] : span[1] + 1], text[span[0] - 1 : span[0]] in QUOTES
+    strong = len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], after, True, not quoted)
     if joint["near"]:
         return strong and not _TECHNICAL.match(value) and not _KNOWN_NAME.match(value)
     if joint["next"]:
-        if _OPTION.search(before):
-            return strong and not _LIKE_OPTION.fullmatch(value)
+        if _FLAG.search(before):
+            return (strong or is_weak(value)) and not value.startswith("--") and (quoted or not _COMPOUND.fullmatch(value))
         is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _TECHNICAL.match(value)
-        return is_chosen or (quoted and is_weak(value, quoted))
+        return is_chosen or (quoted and is_weak(value))
     if strong:
         return not (joint["prose"] and _TECHNICAL.match(value))
-    if not is_weak(value, quoted) or joint["prose"] == "-":
-        return False
-    if quoted or joint["pair"] or joint["tag"]:
-        return True
     if joint["prose"]:
-        return len(value) > 3 and FOLLOWS.match(text, end) is not None
-    if joint["bar"] or not _IS_LAST.match(text, end):
+        goes_on = language in CJK and not FOLLOWS.match(text, span[1])
+        return is_weak(value, PREDICATE) and len(value) > 3 and (quoted or not (joint["prose"] == "-" or goes_on))
+    if not is_weak(value) or (joint["bar"] and not quoted):
         return False
-    # In code the value may be a name, as in `login(password=found,` and `{password: found}`.
-    line = before[before.rfind("\n") + 1 :]
-    is_inner = _INNER.search(line) or (joint["sign"].strip() != ":" and line[:1] in (" ", "\t"))
-    return not is_english or (not is_inner and text[end : end + 2].strip() != ",")
+    return bool(quoted or joint["pair"] or joint["tag"]) or not _is_code(text, joint, span, before)
 
 
 def _is_said(joint: re.Match[str]) -> bool:
@@ -190,26 +200,22 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
     if joint["near"] and _OF_ANOTHER.search(text, max(0, span[0] - 20), span[0]):
         return None
     if not name.endswith("_other"):
-        if word[0][:3].lower() == "pin" and not value.isdigit():
-            return None
-        return Span(*span, "password") if _is_password(text, joint, span, before, name == "en") else None
-    in_prose, is_option = _is_said(joint), _OPTION.search(before)
-    is_like = _IN_PROSE.fullmatch(value) and turns(value) > 2
-    if (in_prose and not is_like) or (joint["next"] and not is_option):
+        return Span(*span, "password") if _is_password(text, joint, span, before, name) else None
+    is_flag, is_like = _FLAG.search(before), _PROSE_VALUE.fullmatch(value) and turns(value) > 2
+    if (_is_said(joint) and not is_like) or (joint["next"] and not is_flag):
         return None
-    least = 8 if is_like and (in_prose or is_option) else 12 if word[0].lower().startswith("secret") else 16
     bare = text[span[0] - 1 : span[0]] not in QUOTES
-    if len(value) < least or not is_secret(value[:LOOKED_AT], after, False, bare):
+    if len(value) < (8 if is_like else 12) or not is_secret(value[:_LOOKED_AT], after, False, bare):
         return None
     return Span(*span, "secret")
 
 
-def assigned(text: str) -> Iterator[Span]:
+def values(text: str) -> Iterator[Span]:
     """Finds secrets that a word before them names."""
     end = 0
     for word in telling(text):
         # A rejected value may itself begin with such a word.
         if word.start() >= end and (span := _after(text, word)):
-            is_long = span.end - span.first == LOOKED_AT
+            is_long = span.end - span.first == _LOOKED_AT
             end = _run(_REST, text, span.end, len(text)) if is_long else span.end
             yield Span(span.first, end, span.kind)
