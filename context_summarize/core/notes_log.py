@@ -173,7 +173,7 @@ class NotesLog:
         if not has_results:
             # The first row alone: the one with the calls, or the only one.
             group = replace(group, end=group.start + 1, answers=(), missing=())
-        return self._log.render(group, number=number, segment_tokens=_LONG_ROW, redacted=True)
+        return self._log.render(group, number=number, segment_tokens=_LONG_ROW, redact=self._log.redact)
 
     def _rules(self, node: Node, summary: Summary, readings: Readings) -> list[_Rule]:
         """Returns the lines that a summary quotes as rules, looked up in the user's messages that it represents."""

@@ -15,7 +15,7 @@ _LOOKED_AT = 120
 """Characters by which a value is judged; the rest of a longer one is read only if it is a secret."""
 _CLOSED = rf"{QUOTE}?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
 """From the word to the sign: what closes it, the length of an array, a remark in brackets."""
-_SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]|(?P<bar>[|\u2502]))"
+_SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?=[ \t]?[^\s=]))?|->(?=\s)|[\u2192\uff1a\uff1d]|(?P<bar>[|\u2502]))"
 """Signs of assignment; the last one is a bar in a table."""
 _ROW_END = re.compile(r"[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|[\n\"'`])")
 _ASSIGNS = rf"{_CLOSED}{_SIGN}\*{{0,2}}\s{{0,8}}"
@@ -200,7 +200,8 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
     if joint["near"] and _OF_ANOTHER.search(text, max(0, span[0] - 20), span[0]):
         return None
     if not name.endswith("_other"):
-        return Span(*span, "password") if _is_password(text, joint, span, before, name) else None
+        kind = "secret" if "secret" in word[0].lower() else "password"
+        return Span(*span, kind) if _is_password(text, joint, span, before, name) else None
     is_flag, is_like = _FLAG.search(before), _PROSE_VALUE.fullmatch(value) and turns(value) > 2
     if (_is_said(joint) and not is_like) or (joint["next"] and not is_flag):
         return None

@@ -61,6 +61,7 @@ class Current:
             store=store,
             outbox=Outbox(coordinator, config.redact),
             totals=Statistics(),
+            redact=build_redactor(config.redact),
             count=host.counter.count,
             clock=clock,
             sleep=sleep,
@@ -71,8 +72,8 @@ class Current:
         self.retention = Retention(services.count)
         self.records = Records(services, summaries, host.session_id)
         self.prefetch = Prefetch(summaries, services.outbox, self.plan_input)
-        self._redact = build_redactor(config.redact)
-        self.cutting = Cutting(services.prompts.segment.hash, services.prompts.merge.hash)
+        own = () if isinstance(config.redact, bool) else config.redact
+        self.cutting = Cutting("\n".join([services.prompts.segment.hash, *own]), services.prompts.merge.hash)
         self._seconds_left = END_SECONDS
         """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
@@ -83,7 +84,7 @@ class Current:
         """Returns a conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
         recall = self.host.offers_recall()
-        log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
+        log = Log(count, self.services.redact, recall=recall, summary_role=config.summary_role)
         readings = Readings.fresh(config.action_tools or {}, prompts.rule_signs)
         return Conversation(log, NotesLog(log, readings, prompts.rules_heading, prompts.frame.fill))
 

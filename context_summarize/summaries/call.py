@@ -13,7 +13,6 @@ from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY, AskLater
-from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.failures import (
     PER_CALL,
@@ -91,7 +90,7 @@ class Summarizer:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._config = services.config
-        self._clean = build_redactor(services.config.redact) or str
+        self._clean = services.redact or str
         self._reported: set[str] = set()
         """Kinds of permanent errors that were reported since the last summary."""
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}

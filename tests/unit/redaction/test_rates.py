@@ -98,6 +98,7 @@ def test_at_least_19_of_20_forms_of_secrets_go():
 )
 def test_at_most_one_harmless_line_in_20_is_hit(name):
     lines = [re.sub(r"\A(?:[a-z]{2}|--): ", "", line).replace("⏎", "\n") for line in corpus(name)]
-    hit = [known(line) for line in lines if known(line) != line]
+    hit = [known(line) for line in lines if known(line) != line or known(json.dumps(line)) != json.dumps(line)]
 
+    assert len(lines) >= 48
     assert rate(name, hit, len(lines)) <= 0.05

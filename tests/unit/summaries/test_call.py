@@ -53,6 +53,7 @@ def summarizer(clock: Clock | None = None, totals: Statistics | None = None) -> 
         store=MemoryStore(),
         outbox=Outbox(None),
         totals=totals or Statistics(),
+        redact=None,
         count=count,
         clock=clock,
         sleep=clock.sleep,
