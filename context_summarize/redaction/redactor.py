@@ -8,7 +8,6 @@ random. A text with escapes, colour codes or continued lines is searched without
 from __future__ import annotations
 
 import logging
-import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
@@ -20,7 +19,7 @@ from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Ta
 from context_summarize.redaction.keys import KIND, MARKS, decoded, keys
 from context_summarize.redaction.own import Redactor
 from context_summarize.redaction.values import values
-from context_summarize.redaction.views import ESCAPED, JOINED, SPACED, View
+from context_summarize.redaction.views import ESCAPED, JOINED, SPACED, TORN, View
 from context_summarize.redaction.words import STEMS
 
 Redact = Callable[[str], str]
@@ -29,9 +28,7 @@ _WINDOW = 64_000
 """Characters of a long text that are searched at once."""
 _MORE = 16_000
 """A window also shows this many characters after its own. So a secret of at most this length is whole in one window."""
-_TORN = re.compile(r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n){1,2}(?=(?P<right>[\w+/=.~:-]{4,400}+))")
-"""The last word of a line and the first one of the next; between two blocks there may be an empty line."""
-_NAMED = Table("placed", "{}", (STEMS, values))
+_PLACED = Table("placed", "{}", (STEMS, values))
 
 
 def _rules(text: str) -> Iterator[Rule]:
@@ -39,17 +36,18 @@ def _rules(text: str) -> Iterator[Rule]:
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if any(len(word) >= 60 for word in words) or any(mark in text for mark in MARKS):
         yield keys
-    yield from TOKENS.rules("\n".join(words))
-    yield from _NAMED.rules(text.lower())
-    if words:
+    joined = "\n".join(words)
+    yield from TOKENS.rules(joined)
+    yield from _PLACED.rules(text.lower())
+    if any(True for _ in decoded(joined)):
         yield _encoded
 
 
 def _encoded(text: str) -> Iterator[Span]:
     """Finds words in base64 that hold a secret."""
-    for word, meant in decoded(text):
+    for first, end, meant in decoded(text):
         if any(True for rule in _rules(meant) for _ in rule(meant)):
-            yield Span(*word.span(), "secret")
+            yield Span(first, end, "secret")
 
 
 def _blank(span: Span) -> str:
@@ -79,7 +77,7 @@ def _disguised(text: str, joined: bool) -> Iterator[Span]:
 def _torn(text: str) -> Iterator[Span]:
     """Finds tokens that the end of one line splits."""
     end = 0
-    for torn in _TORN.finditer(text) if "\n" in text else ():
+    for torn in TORN.finditer(text) if "\n" in text else ():
         word, edge = torn["left"] + torn["right"], len(torn["left"])
         if torn.start() < end or not is_mixed(word):
             continue

@@ -8,33 +8,11 @@ from functools import cached_property, lru_cache
 from html import unescape
 
 from context_summarize.redaction.formats import Span
+from context_summarize.redaction.shapes import shapes
 
-ESCAPED = re.compile(r"\\(?<!\\\\)\\*+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|033|[nrtbfe\"'`/])")
-"""JSON within JSON within JSON has more and more backslashes before one sign."""
+_IN, _AT = shapes("views.in"), shapes("views.at")
+ESCAPED, JOINED, SPACED, TORN = _IN["escaped"], _IN["joined"], _IN["spaced"], _IN["torn"]
 _MEANT = {"n": "\n", "r": "\r", "t": "\t", "e": "\x1b", "033": "\x1b", "b": " ", "f": " "}
-_ESC = r"(?:\x1b|\^\[|\u241b)"
-_COLOUR = (
-    rf"(?P<colour>{_ESC}\[[0-?]{{0,24}}[ -/]{{0,2}}[@-~]|{_ESC}\]\d{{1,4}};[^;\x07\x1b\s]{{0,40}};|{_ESC}\\|\x07"
-    r"|\[\d{0,3}(?:;\d{1,3}){0,5}m|[\u00ad\u200b-\u200d\u2060\ufeff])"
-)
-_CONTINUED = (
-    r"(?P<continued>\\\r?\n[ \t]{0,40}"  # a shell's
-    r"|(?<=\S)[\"']\s{0,4}[+.\\]?[ \t]{0,4}\r?\n[ \t]{0,40}(?:[+.][ \t]{0,4})?[\"'](?=[\w+/=.-]{8})"  # two literals
-    # a token that a terminal or an editor has wrapped: its rest is all that the next line holds
-    r"|(?<=[\w+/=.-]{40})\r?\n(?=(?=[\w+/.-]{0,200}\d)(?=[\w+/.-]{0,200}[A-Za-z])[\w+/.-]{8,200}+={0,2}"
-    r"(?:\s{0,4}\Z|\r?\n|[\"'`])))"
-)
-_CODED = (
-    r"%(?:25){0,4}(?:[2-7][0-9A-Fa-f]|0[9AaDd])"
-    r"|&(?:amp;){0,4}(?:quot|apos|lt|gt|nbsp|amp|\#\d{1,3}|\#[xX]0{0,4}[0-9a-fA-F]{1,2});"
-    r"|=(?:3D|22|20|27|2D|5F)"
-)
-# Few places begin with a character that may be meant otherwise; the others are passed over quickly.
-_SIGNS = r"\x1b\^\u241b\x07\[\u00ad\u200b-\u200d\u2060\ufeff%&="
-JOINED = re.compile(rf"(?=[{_SIGNS}\\\r\n\"'])(?:{_COLOUR}|{_CONTINUED}|{_CODED})")
-SPACED = re.compile(rf"(?=[{_SIGNS}])(?:{_COLOUR}|{_CODED})")
-_GOES_ON = re.compile(r"[\w-]|\.{1,2}\w")
-"""Matches if the text goes on after a token, so that the token is only a part of a word."""
 
 
 class View:
@@ -78,7 +56,7 @@ class View:
     def is_joined(self, span: Span) -> bool:
         """Returns True for a whole token that holds, in the original, something that the view does not show."""
         there = self.back(span)
-        return there.end - there.first != span.end - span.first and _GOES_ON.match(self.text, span.end) is None
+        return there.end - there.first != span.end - span.first and _AT["goes_on"].match(self.text, span.end) is None
 
 
 @lru_cache(maxsize=1024)

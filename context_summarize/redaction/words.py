@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
-from importlib import resources
 from itertools import groupby
 from operator import itemgetter
 
-_LANGUAGES = tomllib.loads((resources.files("context_summarize.redaction") / "data/words.toml").read_text("utf-8"))
+from context_summarize.redaction.shapes import PARTS, read
+
+_LANGUAGES = read("words")
 CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
 STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
@@ -52,13 +52,16 @@ def telling(text: str) -> Iterator[re.Match[str]]:
 
 _DASH = r"[\u2013\u2014]|(?<=\S )-(?= )"
 _BETWEEN = r"(?:\s{1,2}%s(?:\s[\w.-]{1,20}){0,3}?)?"
-_AFTER = rf"{_BETWEEN}(?:(?P<sign>%%s)|\s{{0,4}}(?P<prose>{_DASH}|%s):?(?:\s{{1,4}}|%s))"
+_AFTER = rf"{_BETWEEN}(?:(?P<sign>{PARTS['ASSIGNS']})|\s{{0,4}}(?P<prose>{_DASH}|%s):?(?:\s{{1,4}}|%s))"
 _OPENING = r"(?=[!-~\u201c\u300c\u300e])"
+_JOINT = PARTS["JOINT"].split("@@")
 JOINTS = {
-    name: _AFTER % (_any(words["between"]), _any(words["joints"]), _OPENING if name in CJK else "(?!)")
+    name: re.compile(
+        (_AFTER % (*map(_any, (words["between"], words["joints"])), _OPENING if name in CJK else "(?!)")).join(_JOINT)
+    )
     for name, words in _LANGUAGES.items()
 }
-"""The link between a word of each language and its value: `is`, or a sign, whose pattern the caller fills in."""
+"""The link between a word of each language and its value: `is`, a sign, or little."""
 
 
 def _ordinary(*columns: str) -> re.Pattern[str]:

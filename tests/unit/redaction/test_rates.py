@@ -27,8 +27,9 @@ def forms() -> list[tuple[str, str, list[str]]]:
         drawn, secrets = random.Random(line), []
         pieces = re.split("⟦(.*?)⟧", line.partition(": ")[2].replace("⏎", "\n"))
         for at, piece in enumerate(pieces):
-            short = make(piece, drawn) if at % 2 else re.sub(r"\{\w\d+\}", lambda found: make(found[0], drawn), piece)
-            pieces[at] = re.sub("<b64:(.*?)>", _encoded, short)
+            pieces[at] = re.sub(
+                "<b64:(.*?)>", _encoded, make(piece, drawn) if at % 2 or "{" in piece and "|" not in piece else piece
+            )
             secrets += [pieces[at]] if at % 2 else []
         made.append((line, "".join(pieces).replace("PRIV|ATE", "PRIV" + "ATE"), secrets))
     return made
@@ -78,7 +79,7 @@ def leaks(text: str, secrets: list[str]) -> bool:
 
 def rate(name: str, hits: list[str], count: int) -> float:
     """Prints how many of so many were hit, and which; returns the share."""
-    print(f"{name}: {len(hits)} of {count} ({len(hits) / count:.1%})", *hits, sep="\n    ")
+    print(f"{name}: {len(hits)} of {count} ({len(hits) / count:.1%})", *hits, sep="\n    ")  # noqa: T201
     return len(hits) / count
 
 

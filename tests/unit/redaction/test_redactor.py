@@ -242,7 +242,7 @@ async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_
 
 
 async def test_keys_are_the_same_however_quickly_own_patterns_search(played):
-    """A pattern that is given up later than in another session leaves the same keys behind, and other patterns others."""
+    """A pattern that is given up later than in another session leaves the same keys; other patterns leave others."""
     rows = [row for at in range(60) for row in (user(f"CASE-{at:04d} is open " * 9), assistant("ok"))]
     slow = [*rows, user("x" * 5_000), assistant("ok")]
     first, second, other = [
