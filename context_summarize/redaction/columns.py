@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from context_summarize.redaction.formats import Span
-from context_summarize.redaction.shapes import shapes
-from context_summarize.redaction.values import is_of_a_key, is_secret, is_weak
-from context_summarize.redaction.words import telling
+from context_summarize.redaction.values import is_named, is_secret, is_weak
+from context_summarize.redaction.words import shapes, telling
 
 _LONGEST = 1_000
 """Characters of a row of headings, at most."""
@@ -44,7 +43,7 @@ def _secret_columns(text: str, first: int, end: int, sign: str) -> dict[int, boo
     secret = {}
     for at, cell in enumerate(cells if is_head else ()):
         word = next((word for word in telling(cell) if _AT["s"].fullmatch(cell, word.end())), None)
-        if word and (not word[0].lower().startswith("key") or is_of_a_key(cell[: word.start()])):
+        if word and is_named(word, cell[: word.start()]):
             secret[at] = not (word.lastgroup or "").endswith("_other")
     return secret
 

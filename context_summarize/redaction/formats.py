@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from context_summarize.redaction.shapes import filled, parts_of, read, shapes
-from context_summarize.redaction.words import ORDINARY
+from context_summarize.redaction.words import ORDINARY, filled, parts_of, read, shapes
 
 Rule = Callable[[str], Iterator["Span"]]
 """Finds places of secrets in a text."""
@@ -96,7 +95,9 @@ class Table:
         every = sorted({word for words, _ in rules for word in words})
         self._of = {word: {at for at, (words, _) in enumerate(rules) if word.startswith(words)} for word in every}
         by_first = [(first, sorted(group, reverse=True)) for first, group in groupby(every, key=itemgetter(0))]
-        tries = "|".join(f"{re.escape(first)}(?:{'|'.join(re.escape(w[1:]) for w in group)})" for first, group in by_first)
+        tries = "|".join(
+            f"{re.escape(first)}(?:{'|'.join(re.escape(w[1:]) for w in group)})" for first, group in by_first
+        )
         # One search for all words, tried only at places that begin with two of their signs.
         signs = ("".join(map(re.escape, {word[at] for word in every})) for at in range(min(2, *map(len, every))))
         self._words = re.compile(f"(?={''.join(f'[{sign}]' for sign in signs)})(?=({tries}))")

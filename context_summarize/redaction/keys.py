@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 
 from context_summarize.redaction.formats import Span
-from context_summarize.redaction.shapes import shapes
+from context_summarize.redaction.words import shapes
 
 KIND = "private key"
 MARKS = ("PRIVATE KEY-----", "Private-Lines: ")

@@ -15,11 +15,11 @@ from operator import attrgetter
 
 from context_summarize.errors import legible
 from context_summarize.redaction.columns import columns
-from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, is_mixed, replaced
+from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, replaced
 from context_summarize.redaction.keys import KIND, MARKS, decoded, keys
 from context_summarize.redaction.own import Redactor
 from context_summarize.redaction.values import values
-from context_summarize.redaction.views import ESCAPED, JOINED, SPACED, TORN, View
+from context_summarize.redaction.views import ESCAPED, JOINED, SPACED, View
 from context_summarize.redaction.words import STEMS
 
 Redact = Callable[[str], str]
@@ -74,27 +74,13 @@ def _disguised(text: str, joined: bool) -> Iterator[Span]:
                 yield view.back(one)
 
 
-def _torn(text: str) -> Iterator[Span]:
-    """Finds tokens that the end of one line splits."""
-    end = 0
-    for torn in TORN.finditer(text) if "\n" in text else ():
-        word, edge = torn["left"] + torn["right"], len(torn["left"])
-        if torn.start() < end or not is_mixed(word):
-            continue
-        for found in (span for rule in TOKENS.rules(word) for span in rule(word)):
-            if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
-                end = torn.start("right") + found.end - edge
-                yield Span(torn.start() + found.first, end, found.kind)
-                break
-
-
 def redact_known(text: str) -> str:
     """Returns the text with a mark in place of each secret, but for those of the user's own patterns."""
     plain = View(text, ESCAPED)  # long texts are searched in windows
     rules = list(_rules(plain.text))
     as_it_is = partial(_in_turn, rules)
-    # The order: split secrets, the text without codes, the text as it is, and last the tokens that a line end splits.
-    known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is, _torn)
+    # Split secrets first, and the text as it is last.
+    known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is)
     spans = list(columns(plain.text)) if values in rules else []
     for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
         window = plain.text[at : at + _WINDOW + _MORE]

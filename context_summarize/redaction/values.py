@@ -6,18 +6,12 @@ import re
 from collections.abc import Iterator
 
 from context_summarize.redaction.formats import Span, is_mixed, is_real, turns
-from context_summarize.redaction.shapes import shapes
-from context_summarize.redaction.words import CJK, CODE_LINE, FOLLOWS, JOINTS, ORDINARY, PREDICATE, telling
+from context_summarize.redaction.words import CJK, CODE_LINE, JOINTS, ORDINARY, PREDICATE, shapes, telling
 
 _AT, _IN = shapes("values.at"), shapes("values.in")
 _LOOKED_AT = 120
 """Characters by which a value is judged; the rest of a longer one is read only if it is a secret."""
 QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
-
-
-def is_of_a_key(before: str) -> bool:
-    """Returns True if this text comes before `key` where the key is a secret."""
-    return _IN["of_a_key"].search(before) is not None
 
 
 def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
@@ -40,23 +34,11 @@ def is_weak(value: str, ordinary: re.Pattern[str] = ORDINARY) -> bool:
     return 2 * sum(ordinary.match(word) is not None for word in words) < len(words)
 
 
-def _is_named(word: re.Match[str], joint: re.Match[str], value: str, before: str, after: str) -> bool:
-    """Returns True if the word, with the text before it and the character after the value, names a secret."""
-    name = word[0].lower()
-    if name.startswith("key") and word["en_other"]:
-        in_capitals = word[0].startswith("KEY") and _IN["capitals"].search(before)
-        is_other = _IN["other_key"].search(before) and _AT["many_kinds"].match(value) and turns(value) > 1
-        if not in_capitals and not is_other and not _IN["of_a_key"].search(before):
-            return False
-    if (
-        _IN["mark"].search(before)
-        or (joint["tag"] and after not in ("<", '"'))
-        or (joint["listed"] and not _IN["flag"].search(before))
-    ):
+def is_named(word: re.Match[str], before: str) -> bool:
+    """Returns True if the word, with the text before it, names a secret: not every key is one."""
+    if _IN["mark"].search(before) or (word[0].lower() == "token" and _IN["paging"].search(before)):
         return False
-    return not (name == "token" and _IN["paging"].search(before)) and not (
-        name.startswith("pin") and not value.isdigit()
-    )
+    return not word[0].lower().startswith("key") or _IN["of_a_key"].search(before) is not None
 
 
 def _is_code(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
@@ -75,7 +57,7 @@ def _is_code(text: str, joint: re.Match[str], span: tuple[int, int], before: str
     return sign[:1] in ("'", '"') and after[:1] in (",", "}")  # `{"password": found}`
 
 
-def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str, language: str) -> bool:
+def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
     """Returns True if the value is a password by its looks, or by its place however weak it looks."""
     value, after, quoted = text[slice(*span)], text[span[1] : span[1] + 1], text[span[0] - 1 : span[0]] in QUOTES
     strong = len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], after, True, not quoted)
@@ -83,26 +65,17 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
         return strong and not _AT["technical"].match(value) and not _AT["known_name"].match(value)
     if joint["next"]:
         if _IN["flag"].search(before):
-            return (
-                (strong or is_weak(value))
-                and not value.startswith("--")
-                and (quoted or not _AT["compound"].fullmatch(value))
-            )
+            is_name = value.startswith("--") or (not quoted and _AT["compound"].fullmatch(value))
+            return not is_name and (strong or is_weak(value))
         is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _AT["technical"].match(value)
         return is_chosen or (quoted and is_weak(value))
     if strong:
         return not (joint["prose"] and _AT["technical"].match(value))
     if joint["prose"]:
-        goes_on = language in CJK and not FOLLOWS.match(text, span[1])
-        return is_weak(value, PREDICATE) and len(value) > 3 and (quoted or not (joint["prose"] == "-" or goes_on))
+        return is_weak(value, PREDICATE) and len(value) > 3 and (quoted or joint["prose"] != "-")
     if not is_weak(value) or (joint["bar"] and not quoted):
         return False
     return bool(quoted or joint["pair"] or joint["tag"]) or not _is_code(text, joint, span, before)
-
-
-def _is_said(joint: re.Match[str]) -> bool:
-    """Returns True if a sentence joins name and value."""
-    return joint["prose"] is not None or joint["near"] is not None
 
 
 def _run(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
@@ -118,10 +91,10 @@ def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, in
     first, end = found.span(found.lastgroup or 0)
     if found["bare"] is None:
         return first, end
-    is_password = not name.endswith("_other")
-    if name[:2] in CJK and _is_said(joint):
+    is_password, is_said = not name.endswith("_other"), bool(joint["prose"] or joint["near"])
+    if name[:2] in CJK and is_said:
         end = _run(_AT["ascii"], text, first, end)
-    elif is_password and (_is_said(joint) or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
+    elif is_password and (is_said or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
         end = _run(_AT["to_blank"], text, first, len(text))
     value = text[first:end]
     # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
@@ -141,20 +114,21 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
         return None
     value, after = text[slice(*span)], text[span[1] : span[1] + 1]
     before = text[max(0, word.start() - 80) : word.start()]
-    if not _is_named(word, joint, value, before, after):
+    is_flag = _IN["flag"].search(before) is not None
+    if not is_named(word, before) or (joint["tag"] and after not in ("<", '"')) or (joint["listed"] and not is_flag):
         return None
     if joint["near"] and _IN["of_another"].search(text, max(0, span[0] - 20), span[0]):
         return None
     if not name.endswith("_other"):
         kind = "secret" if "secret" in word[0].lower() else "password"
-        return Span(*span, kind) if _is_password(text, joint, span, before, name) else None
-    is_flag, is_like = _IN["flag"].search(before), _AT["prose"].fullmatch(value) and turns(value) > 2
-    if (_is_said(joint) and not is_like) or (joint["next"] and not is_flag):
+        is_one = _is_password(text, joint, span, before) and (word[0][:3].lower() != "pin" or value.isdigit())
+        return Span(*span, kind) if is_one else None
+    is_like = _AT["prose"].fullmatch(value) and turns(value) > 2
+    if (not is_like and (joint["prose"] or joint["near"])) or (joint["next"] and not is_flag):
         return None
     bare = text[span[0] - 1 : span[0]] not in QUOTES
-    if len(value) < (8 if is_like else 12) or not is_secret(value[:_LOOKED_AT], after, False, bare):
-        return None
-    return Span(*span, "secret")
+    is_long = len(value) >= (8 if is_like else 12)
+    return Span(*span, "secret") if is_long and is_secret(value[:_LOOKED_AT], after, False, bare) else None
 
 
 def values(text: str) -> Iterator[Span]:

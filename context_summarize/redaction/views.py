@@ -8,10 +8,10 @@ from functools import cached_property, lru_cache
 from html import unescape
 
 from context_summarize.redaction.formats import Span
-from context_summarize.redaction.shapes import shapes
+from context_summarize.redaction.words import shapes
 
 _IN, _AT = shapes("views.in"), shapes("views.at")
-ESCAPED, JOINED, SPACED, TORN = _IN["escaped"], _IN["joined"], _IN["spaced"], _IN["torn"]
+ESCAPED, JOINED, SPACED = _IN["escaped"], _IN["joined"], _IN["spaced"]
 _MEANT = {"n": "\n", "r": "\r", "t": "\t", "e": "\x1b", "033": "\x1b", "b": " ", "f": " "}
 
 

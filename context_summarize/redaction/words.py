@@ -1,13 +1,46 @@
-"""Telling words by language, from `data/words.toml`: what a secret is called, what joins name and value."""
+"""The room's tables: patterns, and telling words by language, which name a secret or join it to its name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import resources
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from context_summarize.redaction.shapes import PARTS, read
+Patterns = dict[str, re.Pattern[str]]
+
+
+def read(name: str) -> dict[str, Any]:
+    """Returns a table of `data/`."""
+    return tomllib.loads((resources.files("context_summarize.redaction") / f"data/{name}.toml").read_text("utf-8"))
+
+
+def filled(pattern: str, parts: Mapping[str, str]) -> str:
+    """Returns the pattern on one line, with the parts that it names in angle brackets."""
+    lines = "".join(map(str.lstrip, pattern.split("\n")))
+    return re.sub("<([A-Z0-9_]+)>", lambda found: parts[found[1]], lines)
+
+
+def parts_of(table: Mapping[str, str]) -> dict[str, str]:
+    """Returns the parts of patterns; each may name those above it."""
+    parts: dict[str, str] = {}
+    for name, part in table.items():
+        parts[name] = filled(part, parts)
+    return parts
+
+
+_TABLES = read("shapes")
+PARTS = parts_of(_TABLES["parts"])
+
+
+def shapes(place: str) -> Patterns:
+    """Returns the patterns that a file matches where it stands (`FILE.at`), or looks for (`FILE.in`)."""
+    file, way = place.split(".")
+    return {name: re.compile(filled(text, PARTS)) for name, text in _TABLES[file][way].items()}
+
 
 _LANGUAGES = read("words")
 CJK = ("zh", "ja", "ko")
@@ -72,5 +105,3 @@ ORDINARY = _ordinary("following", "ordinary")
 """Matches at a value that is an ordinary word."""
 PREDICATE = _ordinary("following", "ordinary", "endings")
 """Matches at an ordinary word after `is`, also at one that its ending tells."""
-FOLLOWS = re.compile(rf"(?i)\s{{0,40}}(?:\Z|[^\w\s(=+/]|\n|{_of_all(True, 'following')})")
-"""Matches after a word on its own, in languages without blanks."""

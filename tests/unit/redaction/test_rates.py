@@ -28,7 +28,7 @@ def forms() -> list[tuple[str, str, list[str]]]:
         pieces = re.split("⟦(.*?)⟧", line.partition(": ")[2].replace("⏎", "\n"))
         for at, piece in enumerate(pieces):
             pieces[at] = re.sub(
-                "<b64:(.*?)>", _encoded, make(piece, drawn) if at % 2 or "{" in piece and "|" not in piece else piece
+                "<b64:(.*?)>", _encoded, make(piece, drawn) if at % 2 or ("{" in piece and "|" not in piece) else piece
             )
             secrets += [pieces[at]] if at % 2 else []
         made.append((line, "".join(pieces).replace("PRIV|ATE", "PRIV" + "ATE"), secrets))
