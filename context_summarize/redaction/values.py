@@ -17,7 +17,7 @@ QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
 def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     """Returns True if the value looks drawn or chosen by a person, and like no name, path or code."""
     if password:
-        is_odd = is_mixed(value) or (_IN["symbol"].search(value) and any(map(str.isalpha, value)))
+        is_odd = is_mixed(value) or (_IN["symbol"].search(value.rstrip("?!")) and any(map(str.isalpha, value)))
     else:
         is_odd = is_mixed(value) and not _AT["name"].fullmatch(value)
     is_code = after in ("(", "[", "{") or (_AT["dotted"].fullmatch(value) and turns(value) < 2)
@@ -72,7 +72,9 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
     if strong:
         return not (joint["prose"] and _AT["technical"].match(value))
     if joint["prose"]:
-        return is_weak(value, PREDICATE) and len(value) > 3 and (quoted or joint["prose"] != "-")
+        return (
+            is_weak(value, ORDINARY if quoted else PREDICATE) and len(value) > 3 and (quoted or joint["prose"] != "-")
+        )
     if not is_weak(value) or (joint["bar"] and not quoted):
         return False
     return bool(quoted or joint["pair"] or joint["tag"]) or not _is_code(text, joint, span, before)
