@@ -13,7 +13,7 @@ from context_summarize.core.groups import Group, Grouper, group_hash, render_gro
 from context_summarize.core.nodes import Place, ShownNode, View
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, redact_known
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rendered import RenderedRow
 
@@ -38,6 +38,7 @@ class Log:
     def __init__(
         self, count: Count, redact: Redact | None = None, *, recall: bool = False, summary_role: str = "system"
     ) -> None:
+        self.redact_for_keys = redact and redact_known  # the user's own patterns may be too slow to search a text
         self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
@@ -243,10 +244,10 @@ class Log:
         self.shortened = {at: found for at, found in shortened.items() if view.shortened.get(at[0]) == at[1]}
 
     def render(
-        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redacted: bool = False
+        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redact: Redact | None = None
     ) -> list[RenderedRow]:
         """Returns the rendered rows of a group, numbered from `number`; see `render_group`."""
-        rows, redact, first = self.rows, self.redact if redacted else None, self.first_user
+        rows, first = self.rows, self.first_user
         return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
 
     def hash_groups(self, end: int) -> list[bytes]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, segment_key
+from context_summarize.redaction import Redact, withholds
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
@@ -110,7 +111,9 @@ class Segments:
     def _rendering(self, ordinal: int) -> list[RenderedRow]:
         found = self._rendered.get(ordinal)
         if found is None:
-            found = self._rendered[ordinal] = _render(self.log, ordinal, self.cutting.segment_tokens)
+            found = self._rendered[ordinal] = _render(
+                self.log, ordinal, self.cutting.segment_tokens, self.log.redact_for_keys
+            )
         return found
 
     def take_in(self) -> None:
@@ -136,7 +139,8 @@ class Segments:
             return None
         segment_tokens, summary_tokens = self.cutting.sizes
         focus = self.log.redact(focus) if focus and self.log.redact else focus
-        rendered = _run(self.log, first_group, end_group, segment_tokens)
+        focus = None if withholds(self.log.redact) else focus
+        rendered = _run(self.log, first_group, end_group, segment_tokens, self.log.redact_for_keys)
         length = cut_length(rendered) // 4
         tokens = min(summary_tokens, max(48, length // 4))
         if length < 2 * tokens:
@@ -146,16 +150,21 @@ class Segments:
 
 
 def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
-    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1."""
-    return _run(log, node.first_group, node.end_group, node.segment_tokens)
+    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1.
+
+    The key is made without the user's own patterns, so that no key depends on how quickly they search a text.
+    """
+    return _run(log, node.first_group, node.end_group, node.segment_tokens, log.redact)
 
 
-def _run(log: Log, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
-    return _numbered([_render(log, ordinal, segment_tokens) for ordinal in range(first_group, end_group)])
+def _run(
+    log: Log, first_group: int, end_group: int, segment_tokens: int, redact: Redact | None
+) -> tuple[RenderedRow, ...]:
+    return _numbered([_render(log, ordinal, segment_tokens, redact) for ordinal in range(first_group, end_group)])
 
 
-def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
-    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redacted=True)
+def _render(log: Log, ordinal: int, segment_tokens: int, redact: Redact | None) -> list[RenderedRow]:
+    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redact=redact)
 
 
 def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:

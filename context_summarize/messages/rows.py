@@ -22,7 +22,7 @@ class Call:
 
 @dataclass(slots=True)
 class Row:
-    """One history row with the facts that were read from it once. Only `clean_to` is set later."""
+    """One history row with the facts that were read from it once. Only `is_clean` is set later."""
 
     raw: JsonRow
     role: str
@@ -36,8 +36,8 @@ class Row:
     """True for a row that no view shows: an ended instruction, or a row that the host keeps for its own screen."""
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
-    clean_to: float = field(default=0, compare=False)
-    """Cut for segments up to this length, the row had no secrets; such renderings do not search it again."""
+    is_clean: bool = field(default=False, compare=False)
+    """True once the row was searched for known secrets and had none; it is not searched again."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")

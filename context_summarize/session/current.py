@@ -55,13 +55,15 @@ class Current:
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         outbox = Outbox(coordinator, config.redact, tells_user=config.announce and not is_child(coordinator))
-        self.host = host = Host(coordinator, config, partial(outbox.notify, level="error"))
+        redact = build_redactor(config.redact)
+        self.host = host = Host(coordinator, config, redact, partial(outbox.notify, level="error"))
         self.services = services = Services(
             config=config,
             prompts=load_prompts(config.prompts),
             store=store,
             outbox=outbox,
             totals=Statistics(),
+            redact=redact,
             count=host.counter.count,
             clock=clock,
             sleep=sleep,
@@ -72,8 +74,8 @@ class Current:
         self.retention = Retention(services.count)
         self.records = Records(services, summaries, host.session_id)
         self.prefetch = Prefetch(summaries, services.outbox, self.plan_input)
-        self._redact = build_redactor(config.redact)
-        self.cutting = Cutting(services.prompts.segment.hash, services.prompts.merge.hash)
+        own = () if isinstance(config.redact, bool) else config.redact
+        self.cutting = Cutting("\n".join([services.prompts.segment.hash, *own]), services.prompts.merge.hash)
         self._seconds_left = END_SECONDS
         """Seconds that the end of the session may still take."""
         self.answered: tuple[object, ...] | None = None
@@ -84,7 +86,7 @@ class Current:
         """Returns a conversation without rows."""
         config, prompts, count = self.services.config, self.services.prompts, self.services.count
         recall = self.host.offers_recall()
-        log = Log(count, self._redact, recall=recall, summary_role=config.summary_role)
+        log = Log(count, self.services.redact, recall=recall, summary_role=config.summary_role)
         return Conversation(log, Thread(log, prompts.rule_signs, prompts.rules_heading))
 
     def begin(self, chat: Conversation) -> None:

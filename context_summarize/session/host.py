@@ -11,7 +11,7 @@ from context_summarize.background import within
 from context_summarize.config import OFFLINE, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.notes.prose import cut
-from context_summarize.redaction import build_redactor, traceback_of
+from context_summarize.redaction import Redact, traceback_of
 from context_summarize.session.request_limits import RequestLimits, RequestOptions, own_limits
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.session.windows import Refusals, Windows, request_budget
@@ -39,7 +39,9 @@ def is_child(coordinator: Any | None) -> bool:
 class Host:
     """Finds the providers of a session, computes the limits of requests, and holds what providers report."""
 
-    def __init__(self, coordinator: Any | None, config: Config, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, coordinator: Any | None, config: Config, redact: Redact | None, tell: Callable[[str], None]
+    ) -> None:
         if coordinator is not None and not hasattr(coordinator, "hooks"):
             got = type(coordinator).__name__
             raise TypeError(f"coordinator must be a session's, got {got}; settings are keywords, as in keep_recent=10")
@@ -53,7 +55,7 @@ class Host:
         """Providers and models that the role resolves to, the best first; None before the resolver is asked."""
         self._is_unreadable = False
         """True once the host's list of running jobs could not be read."""
-        self._redact = build_redactor(config.redact)
+        self._redact = redact
         self._windows = Windows(config, self.is_cancelled)
         self.counter = TokenCounter()
         self.meter = Meter()

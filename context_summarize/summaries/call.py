@@ -14,7 +14,6 @@ from context_summarize.background import in_thread, within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY, AskLater
-from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, longest, read_answer, summary_in
 from context_summarize.summaries.failures import (
     Breaker,
@@ -92,7 +91,7 @@ class Summarizer:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._config = services.config
-        self._clean = build_redactor(services.config.redact) or str
+        self._clean = services.redact or str
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
 
     def _endpoint(self, target: Target) -> _Endpoint:

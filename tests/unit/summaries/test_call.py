@@ -16,6 +16,7 @@ from amplifier_core.message_models import ChatResponse
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import Outbox
+from context_summarize.redaction import build_redactor
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
@@ -55,6 +56,7 @@ def summarizer(clock: Clock | None = None, totals: Statistics | None = None, cou
         store=MemoryStore(),
         outbox=Outbox(None),
         totals=totals or Statistics(),
+        redact=build_redactor(True),
         count=count,
         clock=clock,
         sleep=clock.sleep,
