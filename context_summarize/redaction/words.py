@@ -98,7 +98,7 @@ JOINTS = {
 
 
 def _ordinary(*columns: str) -> re.Pattern[str]:
-    return re.compile(rf"(?i)\W*+(?:{_of_all(False, *columns)}(?!\w)|[^\n]{{0,12}}?{_of_all(True, 'ordinary')})")
+    return re.compile(rf"(?i)\W{{0,8}}+(?:{_of_all(False, *columns)}(?!\w)|[^\n]{{0,12}}?{_of_all(True, 'ordinary')})")
 
 
 ORDINARY = _ordinary("following", "ordinary")
