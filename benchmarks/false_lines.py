@@ -83,10 +83,8 @@ class Watch:
             else:
                 said = _SAID.fullmatch(line)
                 before, last = last, int(said[1]) if said else last
-                yield (
-                    line,
-                    bool(said and before < last <= end and self._says(last, "tool" if said[2] else "user", said[3])),
-                )
+                is_said = said and (said[3] == "[…]" or self._says(last, "tool" if said[2] else "user", said[3]))
+                yield line, bool(is_said and before < last <= end)
 
     def _says(self, number: int, role: str, quoted: str) -> bool:
         row = self._rows[number - 1]

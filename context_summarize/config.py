@@ -45,8 +45,10 @@ _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
 _Above0 = Annotated[int | float, Field(gt=0, le=1)]
-_Tokens = Annotated[int, Field(ge=1_000)]
+_Tokens = Annotated[int, Field(ge=1_000, le=10**9)]
 _SHARE = "must be a share of the room above 0 and at most 1, got {!r}; 0.7 is 70 %"
+_MOST_SUMMARIES = 0.28
+"""Share of the room that summaries and notes may hold by default."""
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
 
@@ -88,7 +90,7 @@ class Config:
     profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
     """A set of settings: `balanced`, `frugal` or `verbatim`; other keys override it."""
     summary_provider: _Name = None
-    """Provider that writes the summaries, by mount name, instance id or module id; none = that of the request."""
+    """Who writes the summaries: mount name, instance or module id; `offline` = code; none = the request's provider."""
     summary_model: _Name = None
     """Model of that provider for summaries; none = its own default."""
     summary_model_role: _Name = None
@@ -105,8 +107,8 @@ class Config:
     """False: no summary is made before a compaction is due."""
     max_tokens: Annotated[
         int | None,
-        Field(ge=1000),
-        "must be a whole number of 1000 or more, got {!r}; leave it out to use the provider's window",
+        Field(ge=1000, le=10**9),
+        "must be a whole number from 1000 to 1000000000, got {!r}; leave it out to use the provider's window",
     ] = None
     """Upper bound of the budget in tokens, at least 1,000; none = no bound."""
     safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 1000
@@ -139,7 +141,7 @@ class Config:
     max_concurrency: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}"] = 4
     """Calls for summaries at a time."""
     wait_seconds: Annotated[
-        int | float, Field(ge=0, lt=math.inf), "must be seconds (a finite number of 0 or more), got {!r}"
+        int | float, Field(ge=0, le=10**9), "must be seconds (a number from 0 to 1000000000), got {!r}"
     ] = 60.0
     """Seconds that a request waits for late summaries. One call may take twice as long, at least 120."""
     cache: Annotated[
@@ -201,9 +203,11 @@ class Config:
     def share_of_summaries(self) -> float:
         """Share of the room that summaries and notes together may hold before old ones merge."""
         given = self.summary_share
-        return min(0.28, 0.75 * self.threshold_share) if isinstance(given, str) else given
+        return min(_MOST_SUMMARIES, 0.75 * self.threshold_share) if isinstance(given, str) else given
 
 
+OFFLINE = "offline"
+"""The summary provider that is no provider: code writes the summaries."""
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """Pydantic's description of each setting; `description` is its text for the documentation."""
 
@@ -259,6 +263,10 @@ def _contradictions(
         if config.summary_model_role and getattr(config, name):
             text = f"{shown('summary_model_role')} and {shown(name)} both say who writes the summaries; leave one out"
             yield {"summary_model_role", name}, text
+    share = _MOST_SUMMARIES if isinstance(config.summary_share, str) else config.summary_share
+    if config.notes_share > max(share, SETTINGS["notes_share"].default):  # the default takes what there is
+        of = f"{shown('summary_share')}{f', which is {share} at most' if share != config.summary_share else ''}"
+        yield {"notes_share", "summary_share"}, f"{shown('notes_share')} is above {of}; the notes are a part of it"
     window, tokens = config.max_tokens, config.threshold_tokens
     due_at = min(config.threshold_share * (window or math.inf), tokens or math.inf)
     if (config.segment_tokens or 0) > due_at:

@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 PRE_COMPACT = "context:pre_compact"
 POST_COMPACT = "context:post_compact"
 COMPACTION = "context:compaction"
+STARTED, FINISHED = "context:compaction_started", "context:compaction_finished"
+"""Newer hosts (amplifier-unified) listen to these two: they show a pause, and save a checkpoint after it."""
 RESOLVE = "provider:resolve"
 REQUEST = "provider:request"
 LOOP_ERROR = "provider:error"
@@ -29,7 +31,18 @@ SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"
 
-ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, FAILURE, OVER_BUDGET)
+ALL_EVENTS = (
+    PRE_COMPACT,
+    POST_COMPACT,
+    COMPACTION,
+    STARTED,
+    FINISHED,
+    RESOLVE,
+    REQUEST,
+    SUMMARY,
+    FAILURE,
+    OVER_BUDGET,
+)
 
 _SOURCE = "context-summarize"
 """The source of a line for the user, for hosts that show from which hook a line comes."""
@@ -46,7 +59,11 @@ class AskLater(Exception):
 class Outbox:
     """Emits events and lines for the user one after the other, in order, even if a caller is cancelled meanwhile."""
 
-    def __init__(self, coordinator: Any | None, redact: bool | Sequence[str] = True) -> None:
+    def __init__(
+        self, coordinator: Any | None, redact: bool | Sequence[str] = True, *, tells_user: bool = True
+    ) -> None:
+        self.tells_user = tells_user
+        """True if the host's user gets a line about what takes time or costs quality."""
         self._hooks = getattr(coordinator, "hooks", None)
         self._process: Any = getattr(coordinator, "process_hook_result", None)
         self._redact = redact
@@ -63,19 +80,27 @@ class Outbox:
         if self._process is not None:
             self._waiting.append(partial(self._shown, HookResult(user_message=text, user_message_level=level)))
 
+    def tell(self, text: str, level: Literal["warning", "error"]) -> None:
+        """Adds a line that wants no other one beside it: the log has it at `level` only if no host shows it."""
+        shows = self.tells_user and self._process is not None
+        is_for_log = self.tells_user and self._process is None
+        logger.log(getattr(logging, level.upper()) if is_for_log else logging.INFO, "%s", text)
+        if shows:
+            self.notify(text, level)
+
     @property
     def is_in_hook(self) -> bool:
         """True for a caller that is a hook of one of these events, or a task that such a hook has started."""
         return _hook_of.get() is self
 
-    def begin(self) -> None:
-        """Begins to emit all waiting events and lines, without waiting for it."""
+    def start(self) -> None:
+        """Begins to emit all waiting events and lines, for callers that cannot wait for it."""
         if self._waiting and (self._emitting is None or self._emitting.done()):
             self._emitting = asyncio.create_task(self._emit(), name="context-summarize:events")
 
     async def flush(self) -> None:
         """Waits until all waiting events and lines are emitted. A hook or a host that raises changes nothing."""
-        self.begin()
+        self.start()
         if self._emitting is not None and not self.is_in_hook:
             await asyncio.shield(self._emitting)
 

@@ -30,7 +30,7 @@ def check_command(name: str) -> None:
     Exit status: 0 no problems, 1 problems found, 2 no such set.
     """
     folder = find_set(name)
-    problems = list(find_problems(folder))
+    problems = find_problems(folder)
     warning = None if problems else _warning(load_prompts(name))
     for text in problems or [f"{folder}: no problems"]:
         echo(plain(text))

@@ -54,13 +54,13 @@ class Cut:
     """Groups that are verbatim because they were among the pins when the compaction was made."""
     fallbacks: tuple[str, ...] = ()
     """Keys of the summaries that code writes, because no model did in time. They stay until the next compaction."""
-    undone_at: int = 0
-    """Rows that the log had when a later compaction was taken back; 0 = none was."""
+    changed_at: int = 0
+    """Rows that the log had when a later compaction was taken back, or a text was lost; 0 = neither."""
 
     @property
     def since(self) -> int:
         """Rows that the log had when the view last changed otherwise than by growth."""
-        return max(self.rows, self.undone_at)
+        return max(self.rows, self.changed_at)
 
 
 _CUT = TypeAdapter(Cut)

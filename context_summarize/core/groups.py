@@ -6,12 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 
 from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, redact_known
 from context_summarize.transcript.escaping import cut_middle, escape_marks
 from context_summarize.transcript.rendered import RenderedRow
 
@@ -102,8 +101,6 @@ def _single(index: int, row: Row) -> Group:
 
 LONGEST_ROW_SEGMENTS = 10
 """A row longer than this many segments is cut to that length."""
-_MARGIN = 64_000
-"""This many characters beyond each cut are searched for secrets too. Otherwise only half of a secret would be seen."""
 
 
 def render_group(
@@ -120,7 +117,6 @@ def render_group(
     `rows` is the whole history, and `first_user` its first user message. A tool result longer than half a segment is
     cut to head and tail, and so is a row longer than ten segments; with `segment_tokens=None` nothing is cut.
     """
-    length = inf if segment_tokens is None else segment_tokens
     answered = answered_calls(group)
     numbers = {id(call): at for at, call in enumerate(rows[group.start].calls)}  # by identity: two calls may be equal
     out: list[RenderedRow] = []
@@ -131,11 +127,11 @@ def render_group(
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
         redacted: list[str] = []
-        search = partial(_redacted, redact, redacted) if redact and row.clean_to < length else None
+        is_clean = row.is_clean and redact is redact_known
+        search = partial(_redacted, redact, redacted) if redact and not is_clean else None
         text = _text(parts, segment_tokens, search)
         own = _own_text(row, first_user, text, search) if row.role == "user" else None
-        if search is not None and not redacted:
-            row.clean_to = length
+        row.is_clean = row.is_clean or (redact is redact_known and not redacted)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
         answers = [numbers.get(id(call)) for call in answered.get(index, ())]
         answered_call = answers[0] if len(answers) == 1 else None
@@ -203,19 +199,8 @@ def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact:
 
 
 def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
-    """Returns the text without secrets, then cut in its middle. After a cut, half a secret would not be recognised.
-
-    Of a very long text only the ends are searched. If they get too short for the cut, it searches the whole text.
-    """
-    if redact is None:
-        return cut_middle(text, limit_bytes)
-    least = limit_bytes * 2 // 3 + _MARGIN
-    size = least + _MARGIN
-    if len(text) > 2 * size:
-        ends = redact(text[:size]), redact(text[-size:])
-        if min(map(len, ends)) >= least:
-            return cut_middle("".join(ends), limit_bytes, len(text))
-    return cut_middle(redact(text), limit_bytes)
+    """Returns the text without secrets, then cut in its middle: of half a secret, or half a table, none is found."""
+    return cut_middle(redact(text) if redact else text, limit_bytes)
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:

@@ -13,7 +13,7 @@ from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, redact_known
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rendered import RenderedRow
 
@@ -49,6 +49,7 @@ class Log:
         hashes: tuple[str, str] = ("", ""),
     ) -> None:
         self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
+        self.redact_for_keys = redact and redact_known  # the user's own patterns may be too slow to search a text
         self.hashes = hashes
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
@@ -67,8 +68,10 @@ class Log:
         self.always_verbatim: array[int] = array("q")
         """Positions in `groups` of the groups that views show verbatim even before the frontier. Of equal system rows
         only the first counts."""
-        self.shortened: dict[tuple[int, int], Entry] = {}
-        """A cache: shortened rows of views, by row and kept tokens."""
+        self.shortened: dict[tuple[int, int, int], Entry] = {}
+        """A cache: shortened rows of views, by row, kept tokens and tokens before."""
+        self.unbound: dict[tuple[int, bool], Entry | None] = {}
+        """A cache: assistant rows from before a change of the view, by row and whether their thinking stays."""
         self.summary_rows: dict[tuple[str, int, str], Entry] = {}
         """A cache: rows of summaries, by key, first group and text."""
         self.parts: dict[Ends, Parts] = {}
@@ -163,6 +166,18 @@ class Log:
         bound = len(self.rows) - keep_recent
         return max(0, min(but_newest, self.closed_before(bound)))
 
+    def open_at(self, rows: int) -> int:
+        """Returns the row with the calls that were open when the history had so many rows; `rows` if none were."""
+        results = set[str]()
+        for at in reversed(range(rows)):
+            row = self.rows[at]
+            if row.calls:
+                return rows if results.issuperset(call.id for call in row.calls) else at
+            if row.rendered and row.role in ("user", "assistant") and not row.result_ids:
+                break
+            results.update(row.result_ids if row.rendered else ())
+        return rows
+
     def closed_before(self, row: int) -> int:
         """Returns how many rendered groups lie wholly before this row."""
         return bisect_right(self.rendered, row, key=lambda at: self.groups[at].end)
@@ -253,13 +268,13 @@ class Log:
         """Drops what is cached of rows before this one, and of shortened rows and summaries."""
         entries = self._entries.copy()  # a thread may be adding to it
         self._entries = {start: found for start, found in entries.items() if start >= row}
-        self.shortened, self.summary_rows = {}, {}
+        self.shortened, self.summary_rows, self.unbound = {}, {}, {}
 
     def render(
-        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redacted: bool = False
+        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redact: Redact | None = None
     ) -> list[RenderedRow]:
         """Returns the rendered rows of a group, numbered from `number`; see `render_group`."""
-        rows, redact, first = self.rows, self.redact if redacted else None, self.first_user
+        rows, first = self.rows, self.first_user
         return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
 
     def hash_groups(self, end: int) -> list[bytes]:

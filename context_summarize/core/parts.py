@@ -11,6 +11,7 @@ from typing import NamedTuple
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Fan, Node, segment_key
+from context_summarize.redaction import Redact
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
@@ -150,10 +151,10 @@ class Parts:
 
     def _rendering(self, ordinal: int, length: int) -> list[RenderedRow]:
         if length != self.ends.lengths[-1].segment_tokens:
-            return _render(self.log, ordinal, length)
+            return _render(self.log, ordinal, length, self.log.redact_for_keys)
         found = self._rendered.get(ordinal)
         if found is None:
-            found = self._rendered[ordinal] = _render(self.log, ordinal, length)
+            found = self._rendered[ordinal] = _render(self.log, ordinal, length, self.log.redact_for_keys)
         return found
 
     def take_in(self) -> None:
@@ -221,13 +222,16 @@ def parts_of(log: Log, ends: Ends) -> Parts:
 
 
 def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
-    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1."""
+    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1.
+
+    The key is made without the user's own patterns, so that no key depends on how quickly they search a text.
+    """
     groups = range(node.first_group, node.end_group)
-    return _numbered([_render(log, ordinal, node.segment_tokens) for ordinal in groups])
+    return _numbered([_render(log, ordinal, node.segment_tokens, log.redact) for ordinal in groups])
 
 
-def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
-    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redacted=True)
+def _render(log: Log, ordinal: int, segment_tokens: int, redact: Redact | None) -> list[RenderedRow]:
+    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redact=redact)
 
 
 def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:

@@ -19,6 +19,7 @@ from context_summarize.core.log import Log
 from context_summarize.core.nodes import FRAME_TOKENS, Node, Summary, derive_fan, with_children
 from context_summarize.core.parts import Ends, Forced, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
 from context_summarize.core.view import Rows, cut_entry, leaves_of, nodes_of
+from context_summarize.redaction import withholds
 from context_summarize.transcript.escaping import Frame
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -176,7 +177,7 @@ class Draft:
             is_bare=False,
             thread_room=0,
             pinned=before.pins,
-            undone_at=0,
+            changed_at=0,
         )
 
     def size(self) -> int:
@@ -198,8 +199,7 @@ class Draft:
         """Returns the tokens of the view without its thread."""
         log = self._given.log
         rows = Rows(log, cut, hides_system=self._given.hides_system)
-        beside = [*rows.beside(), *([rows.newest_user] if rows.newest_user else [])]
-        shown = sum(_tokens(rows.of(group)) for group in beside)
+        shown = sum(_tokens(rows.of(group)) for group in rows.beside())
         nodes = no_summary(log, cut.groups).tokens if cut.is_bare and cut.groups else self._size_of(nodes_of(log, cut))
         opening = self._opening if cut.since else 0
         return opening + nodes + shown + self._verbatim_size(rows)
@@ -252,6 +252,7 @@ class Draft:
         if end <= cut.groups or not cut.ends.lengths or not leaves_of(log, cut).is_long_enough(cut.groups, end):
             return
         focus = log.redact(focus) if focus and log.redact else focus
+        focus = None if withholds(log.redact) else focus
         forced = (*(part for part in cut.ends.forced if part.end <= cut.groups), Forced(cut.groups, end, focus))
         self.cut = replace(cut, groups=end, ends=replace(cut.ends, forced=forced))
         self.level = max(self.level, 2)
@@ -289,7 +290,7 @@ class Draft:
         log = self._given.log
         for aim in _AIMS:
             rows = Rows(log, self.cut, hides_system=self._given.hides_system)
-            groups = (*rows.beside(), *([rows.newest_user] if rows.newest_user else []), *log.from_row(rows.first))
+            groups = (*rows.beside(), *log.from_row(rows.first))
             sizes = [
                 entry.tokens
                 for group in groups
@@ -336,7 +337,10 @@ def long_results(log: Log, cut: Cut, limits: Limits) -> list[Entry]:
     return [
         entry
         for entry, row in entries
-        if row is not None and entry.tokens > longest and rows.is_result(row) and (row, keep) not in log.shortened
+        if row is not None
+        and entry.tokens > longest
+        and rows.is_result(row)
+        and (row, keep, entry.tokens) not in log.shortened
     ]
 
 

@@ -12,7 +12,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, countable_items
 from context_summarize.notes.fallback import without_quoted
 from context_summarize.notes.reading import Reading, is_told, read
-from context_summarize.notes.rules import quoted_lines, quotes, sign_pattern, without_foreign
+from context_summarize.notes.rules import quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
 from context_summarize.redaction import traceback_of
 
@@ -47,9 +47,8 @@ class Thread:
         if not frontier:
             return ""
         log, readings = self._log, self.readings(0, frontier)
-        lines = [line for one in summaries if self._heading for _, line in quoted_lines(one, self._heading)]
         letters = (sentence.letters for one in readings for sentence in one.said)
-        quoted = {one for one in letters if any(quotes(line, one) for line in lines)}
+        quoted = quoted_of(letters, summaries, self._heading) if self._heading else set[str]()
         shown = texts_of(row.raw for at, row in enumerate(log.rows) if log.number_of(at) in whole)
         beside = Beside(whole, "\n".join([*summaries, *shown]), quoted)
         return thread_text(readings, beside, room - thread_entry(log, "", frontier).tokens, log.count)
@@ -77,7 +76,7 @@ class Thread:
             if not any(_speaks(row.raw) for row in log.rows[group.start + 1 : group.end]):
                 # The first row alone: the one with the calls, or the only one. Results would take long to redact.
                 group = replace(group, end=group.start + 1, answers=(), missing=())
-            return read(log.render(group, number=number, segment_tokens=_LONG_ROW, redacted=True), self._signs)
+            return read(log.render(group, number=number, segment_tokens=_LONG_ROW, redact=log.redact), self._signs)
         except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
             if not self._has_failed:
                 self._has_failed = True

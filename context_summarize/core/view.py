@@ -15,8 +15,9 @@ from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import Parts, parts_of
 from context_summarize.messages.reading import is_hook, is_instruction
-from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, copy_json
-from context_summarize.messages.view_rows import continues, without_continuation
+from context_summarize.messages.rows import SHOWN, SYSTEM_ROLES, JsonRow, copy_json
+from context_summarize.messages.view_rows import unbound
+from context_summarize.tokens.measure import measure
 from context_summarize.transcript.escaping import Frame
 
 TextOf = Callable[[Node], Summary | None]
@@ -37,7 +38,7 @@ class View:
     """The rows of the nodes, each after the rows of its range that are shown verbatim as well."""
     thread: Entry | None = None
     newest: tuple[Entry, ...] = ()
-    """The newest user message, if it is summarised."""
+    """The newest user message, if it is summarised, and what the user has pinned after it."""
     verbatim: Sequence[Entry] = ()
     open: Sequence[Entry] = ()
     """The calls at the end that may still get results, and the results so far."""
@@ -72,7 +73,7 @@ class View:
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """Returns copies of the rows, system prompt first."""
-        head = [{"role": "system", "content": system_prompt, "metadata": {}}] if system_prompt else []
+        head = [{"role": "system", "content": system_prompt, "metadata": dict(SHOWN)}] if system_prompt else []
         return [*head, *(copy_json(entry.row) for entry in self.entries)]
 
     def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
@@ -96,7 +97,7 @@ def view(log: Log, cut: Cut, text_of: TextOf, frame: Frame, *, hides_system: boo
     nodes = nodes_of(log, cut)
     texts = [(node, text) for node in nodes if (text := text_of(node)) is not None]
     top = tuple(_top(rows, [(node, summary_entry(log, node, text, frame)) for node, text in texts]))
-    newest = rows.of(rows.newest_user) if rows.newest_user else ()
+    newest = [entry for group in rows.from_newest() for entry in rows.of(group)]
     verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
     for group in log.groups[log.group_position(rows.first) :]:
         entries = rows.of(group)
@@ -132,6 +133,7 @@ def leaves_of(log: Log, cut: Cut) -> Parts:
 def _top(rows: Rows, shown: Sequence[tuple[Node, Entry]]) -> Iterator[Entry]:
     """Yields the row of each node after the verbatim groups of its range."""
     log, cut, beside = rows.log, rows.cut, rows.beside()
+    beside = beside[: len(beside) - len(rows.from_newest())]
     if cut.since and not log.opens_with_user():
         yield opening_entry(log)
     for node, entry in () if cut.is_bare else shown:
@@ -156,23 +158,25 @@ class Rows:
         self.since = log.row_after_number(cut.since)
         """The row that was the next one when the view last changed otherwise than by growth."""
         self._first_user = log.row_of(log.users[0]) if log.users and log.users[0] < cut.groups else None
-        self.newest_user = self._newest_user(made)
-        """The newest user message of the compaction, if it is summarised."""
+        self._open_at = log.open_at(self.since)
+        """The row whose calls were open then."""
+        self._newest_user = self._newest_user_before(made)
         pinned = map(log.rendered_group, cut.pinned)
         self.pinned = {row for group in pinned for row in range(group.start, group.end)}
 
-    def _newest_user(self, made: int) -> Group | None:
+    def _newest_user_before(self, made: int) -> Group | None:
+        """Returns the newest user message before this row, if it is summarised; the first one keeps its place."""
         log = self.log
         before = bisect_left(log.users, made, key=lambda ordinal: log.rendered_group(ordinal).start)
         newest = log.users[before - 1] if before else None
-        if newest is None or newest >= self.cut.groups or before == 1 or newest in self.cut.pinned:
-            return None  # shown in its place: in the verbatim part, as the first message, or as a pin
+        if newest is None or newest >= self.cut.groups or before == 1:
+            return None
         return log.rendered_group(newest)
 
     def beside(self) -> list[Group]:
-        """Returns the summarised groups that are shown verbatim as well, in order, apart from the newest user message.
+        """Returns the summarised groups that are shown verbatim as well, in order.
 
-        They are the groups of pinned rows, the first user message, and the groups that the user has pinned.
+        They are the groups of pinned rows, the first and the newest user message, and what the user has pinned.
         """
         log, found = self.log, dict[int, Group]()
         for group in map(log.groups.__getitem__, log.always_verbatim):
@@ -184,19 +188,37 @@ class Rows:
             if ordinal < self.cut.groups:
                 group = log.rendered_group(ordinal)
                 found[group.start] = group
-        if self.newest_user is not None:
-            found.pop(self.newest_user.start, None)
+        if self._newest_user is not None:
+            found[self._newest_user.start] = self._newest_user
         return [found[start] for start in sorted(found)]
+
+    def from_newest(self) -> list[Group]:
+        """Returns those of them that stand behind the thread: the newest user message, and the ones after it."""
+        newest = self._newest_user
+        return [group for group in self.beside() if group.start >= newest.start] if newest else []
 
     def of(self, group: Group) -> Sequence[Entry]:
         """Returns the rows of a group as they are shown."""
         entries: Sequence[Entry] = self.log.entries(group)
+        if group.start < self.since:
+            entries = [kept for entry in entries if (kept := self._unbound(entry)) is not None]
         if self._hides_system:
             entries = [entry for entry in entries if entry.origin is None or not self._is_hidden(entry.origin)]
-        entries = [self.short(entry) for entry in entries]
-        if group.start >= self.since or not any(continues(entry.row) for entry in entries):
-            return entries
-        return [entry._replace(row=without_continuation(entry.row)) for entry in entries]
+        return [self.short(entry) for entry in entries]
+
+    def _unbound(self, entry: Entry) -> Entry | None:
+        """Returns an entry from before the newest change of the view, without what binds it to the rows before it.
+
+        Thinking in a turn whose calls were open then stays. So what a row loses is decided when the view changes.
+        """
+        if entry.origin is None or entry.row["role"] != "assistant":
+            return entry
+        known, keeps_thinking = self.log.unbound, entry.origin >= self._open_at
+        if (entry.origin, keeps_thinking) not in known:
+            row = unbound(entry.row, keeps_thinking=keeps_thinking)
+            changed = None if row is None else Entry(entry.origin, row, measure(row, self.log.count))
+            known[entry.origin, keeps_thinking] = entry if row == entry.row else changed
+        return known[entry.origin, keeps_thinking]
 
     def _is_hidden(self, index: int) -> bool:
         """Returns True for a system row that the host's own prompt replaces."""
@@ -242,8 +264,9 @@ def cut_entry(log: Log, entry: Entry, keep: int) -> Entry:
     row = entry.origin
     if row is None:
         return entry
-    found = log.shortened.get((row, keep))
+    key = row, keep, entry.tokens
+    found = log.shortened.get(key)
     if found is None:
         hint = row_hint(log.number_of(row)) if log.recall else ""
-        found = log.shortened[row, keep] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
+        found = log.shortened[key] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
     return found

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_ROLES, Call, JsonRow, Row
+from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SOURCE, SYSTEM_ROLES, Call, JsonRow, Row
 
 _INSTRUCTION = "amplifier:instruction"
 _OVER = ("retired", "anchor_pruned")
@@ -51,10 +51,16 @@ def _marks(raw: JsonRow) -> Mapping[str, Any]:
 def is_reminder(raw: JsonRow) -> bool:
     """Returns True for a reminder of hooks that the host saves: a user row marked ephemeral and persisted.
 
-    The host adds it again only when its text changes, so the row must last as long as any other user row.
+    The host adds it again only when its text changes, so the row must last as long as any other user row. A row of a
+    view that this package made is none, although it has these marks.
     """
     marks = _marks(raw)
-    return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
+    return (
+        marks.get("source") != SOURCE
+        and raw["role"] == "user"
+        and marks.get("ephemeral") is True
+        and marks.get("persisted") is True
+    )
 
 
 def is_instruction(raw: JsonRow) -> bool:

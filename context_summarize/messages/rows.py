@@ -22,7 +22,7 @@ class Call:
 
 @dataclass(slots=True)
 class Row:
-    """One history row with the facts that were read from it once. Only `clean_to` is set later."""
+    """One history row with the facts that were read from it once. Only `is_clean` is set later."""
 
     raw: JsonRow
     role: str
@@ -36,8 +36,8 @@ class Row:
     """True for a row that no view shows: an ended instruction, or a row that the host keeps for its own screen."""
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
-    clean_to: float = field(default=0, compare=False)
-    """Cut for segments up to this length, the row had no secrets; such renderings do not search it again."""
+    is_clean: bool = field(default=False, compare=False)
+    """True once the row was searched for known secrets and had none; it is not searched again."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")
@@ -48,6 +48,11 @@ MAX_DEPTH = 200
 MAX_INT_BITS = 14_000  # json.dumps refuses integers of more than 4,300 digits
 SOURCE = "context-summarize"
 """`metadata.source` of the rows that this package makes."""
+SHOWN = {"shown_by": SOURCE}
+"""In the metadata of every row of a view: provider-anthropic takes a conversation whose metadata is empty for one that
+has none, and then sets no cache breakpoints."""
+LASTING = {"ephemeral": True, "persisted": True}
+"""Marks of a row that hosts do not save and that stays as it is from request to request, so that it can be cached."""
 NO_RESULT = "no result recorded"
 
 CALL_BLOCKS = ("tool_call", "tool_use")

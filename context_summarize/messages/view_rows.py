@@ -9,7 +9,7 @@ from typing import Any
 from amplifier_core.message_models import Message
 
 from context_summarize.messages.reading import arguments_of, block_type, id_of, is_call, is_result, result_block_id
-from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow, Row, compact_json, copy_json
+from context_summarize.messages.rows import NO_RESULT, SHOWN, SOURCE, Call, JsonRow, Row, compact_json, copy_json
 from context_summarize.messages.text import block_text, content_text, image_source, is_image, result_value
 from context_summarize.messages.timing import TIME
 
@@ -48,14 +48,15 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
 
 
 def _marks(raw: JsonRow) -> JsonRow:
-    """Returns the metadata of a view's row. Every row has it: some providers set cache breakpoints only at such rows.
+    """Returns the metadata of a view's row, which is never empty.
 
     The time is left out. A model does not need it, and if a host changed it, the provider's prompt cache would be lost.
     Copies that newer hosts keep for their own screen are left out too.
     """
     marks = raw.get("metadata")
     kept = marks.items() if isinstance(marks, dict) else ()
-    return {str(key): copy_json(item) for key, item in kept if key != TIME and not str(key).startswith(_PUBLIC)}
+    shown = {str(key): copy_json(item) for key, item in kept if key != TIME and not str(key).startswith(_PUBLIC)}
+    return {**SHOWN, **shown}
 
 
 def _content(row: Row, keep: Counter[str]) -> Any:
@@ -135,7 +136,7 @@ def synthetic_result(call: Call) -> JsonRow:
         "tool_call_id": call.id,
         "name": call.name,
         "content": NO_RESULT,
-        "metadata": {"source": SOURCE, "synthetic": True},
+        "metadata": {**SHOWN, "source": SOURCE, "synthetic": True},
     }
 
 
@@ -149,10 +150,32 @@ def continues(row: JsonRow) -> bool:
     return isinstance(metadata, dict) and any(str(key).endswith(_CONTINUATION) for key in metadata)
 
 
-def without_continuation(row: JsonRow) -> JsonRow:
-    """Returns a view's row without its server-side continuation id.
+_THINKING = ("thinking", "redacted_thinking")
+_BESIDE = (*_THINKING, "thinking_block", "thinking_text")
+"""Keys under which hosts and providers keep thinking beside the content."""
 
-    With this id, a provider for reasoning models sends `previous_response_id`. Then the server restores the rows that
-    a compaction has removed.
+
+def unbound(row: JsonRow, *, keeps_thinking: bool) -> JsonRow | None:
+    """Returns an assistant's row without what binds it to the rows that were before it; None if nothing is left.
+
+    A compaction changes those rows. With its continuation id a provider for reasoning models then sends
+    `previous_response_id`, and the server restores what the compaction has removed; an API that signs thinking for
+    exact rows before it (newest Claude models) refuses it after others.
     """
-    return {**row, "metadata": {k: v for k, v in row["metadata"].items() if not str(k).endswith(_CONTINUATION)}}
+    metadata = {key: item for key, item in row["metadata"].items() if not key.endswith(_CONTINUATION)}
+    if keeps_thinking:
+        return {**row, "metadata": metadata}
+    kept = {key: item for key, item in {**row, "metadata": metadata}.items() if key not in _BESIDE}
+    out: JsonRow = {key: item if key == "tool_calls" else _without_thinking(item) for key, item in kept.items()}
+    is_less = len(kept) < len(row) or out["content"] != row["content"]
+    return None if is_less and not out.get("tool_calls") and not content_text(out["content"]).strip() else out
+
+
+def _without_thinking(value: Any) -> Any:
+    """Returns content or metadata without blocks of thinking, at any depth but within other blocks."""
+    if isinstance(value, list):
+        kept = [item for item in value if block_type(item) not in _THINKING]
+        return [item if block_type(item) else _without_thinking(item) for item in kept]
+    if isinstance(value, dict):
+        return {key: _without_thinking(item) for key, item in value.items() if key not in _BESIDE}
+    return value

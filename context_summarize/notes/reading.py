@@ -14,8 +14,8 @@ from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.rules import folded, has_sign
 from context_summarize.transcript.rendered import RenderedRow, calls_in
 
-_SENTENCE = 400
-"""Characters of a quoted sentence."""
+_SENTENCE, _READ = 400, 4_000
+"""Characters of a quoted sentence, and of those that are searched for signs and compared."""
 _CLOSING = 240
 """Characters of the agent's closing words."""
 _SHORT = 300
@@ -102,8 +102,9 @@ def _sentences(number: int, text: str, signs: re.Pattern[str], *, in_result: boo
         for said in sentences_of(part):
             place += 1
             if any(map(str.isalnum, said)):
-                quoted, terms, is_rule = cut(said, _SENTENCE), terms_of(said), has_sign(signs, said)
-                yield Sentence(number, place, quoted, folded(said), terms, is_rule, in_result)
+                start = said[:_READ]
+                is_rule = has_sign(signs, start)
+                yield Sentence(number, place, cut(said, _SENTENCE), folded(start), terms_of(start), is_rule, in_result)
         place += 1
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from context_summarize.notes.prose import NO_BLANKS, flat
 from context_summarize.transcript.escaping import decomposed
 from context_summarize.transcript.rendered import counted
 
-_LEAST = 4
-"""A line of at least this many words may quote a part of a sentence."""
+_WORDS, _LETTERS = 4, 6
+"""A line of at least so many words may quote a part of a sentence. A sentence of so few letters is no rule."""
 _INSIDE = re.compile(r"`[^`]*+`|\"[^\"]*+\"|“[^“”]*+”")
 """A quotation within a sentence: a sign in it does not count."""
 _BULLET = re.compile(r"\s*+(?:[-*+•–—]|\(?\d{1,3}[.)])\s++")
@@ -49,10 +49,12 @@ def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
             yield at, said  # "none" is no rule
 
 
-def quotes(line: str, sentence: str) -> bool:
-    """Returns True if a summary's line quotes a folded sentence of the user, or at least four words of it."""
-    letters, words = folded(line), max(len(line.split()), len(NO_BLANKS.findall(line)) // 2)
-    return bool(sentence) and (sentence in letters or (words >= _LEAST and letters in sentence))
+def quoted_of(said: Iterable[str], summaries: Iterable[str], heading: str) -> set[str]:
+    """Returns the folded sentences of the user that summaries quote as rules, whole or at least four words of them."""
+    lines = [line for one in summaries for _, line in quoted_lines(one, heading)]
+    whole = "\n".join(map(folded, lines))
+    parts = [folded(line) for line in lines if max(len(line.split()), len(NO_BLANKS.findall(line)) // 2) >= _WORDS]
+    return {one for one in said if len(one) > _LETTERS and (one in whole or any(part in one for part in parts))}
 
 
 def without_foreign(summary: str, heading: str, said: Sequence[str]) -> str:

@@ -5,20 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from context_summarize.redaction.assigned import OF_A_KEY, is_secret, is_weak
 from context_summarize.redaction.formats import Span
-from context_summarize.redaction.words import telling
+from context_summarize.redaction.values import is_named, is_secret, is_weak
+from context_summarize.redaction.words import shapes, telling
 
 _LONGEST = 1_000
 """Characters of a row of headings, at most."""
-_END = re.compile(r"s?(?:\s?\([\w ]{1,20}\))?")
-_HEADING = re.compile(_END.pattern + r"[\"'`*_]{0,3}[^\S\n]{0,40}(?:(?P<sign>[|,;\t])|\r?\n)")
-_SIGN = re.compile(r"[|,;\t](?=[^|,;\t\n]{0,40}\Z)")
+_AT, _IN = shapes("columns.at"), shapes("columns.in")
 _CELL = {sign: re.compile(rf'[^\S\n\t]*+(?:"[^"\n]*+"[^{sign}\n]*+|[^{sign}\n]*+)[{sign}\n]?') for sign in "|,;\t"}
-_INNER = re.compile(r'(?:[^"\n]|"(?!\s{0,4}[,}\]]))*+')
-_NO_HEADING = re.compile(r"[\W\d]*|[^:=(){}\n]*[:=(){}].*|.{60,}")
-_INDENTED = re.compile(r"[ \t]++(?!\d)")
-_RULE = re.compile(r"[|+: \t-]{3,}\r?")
 _EDGES = " \t\r\n\"'`*_}]|,;"
 
 
@@ -29,7 +23,7 @@ def _cells(text: str, first: int, end: int, sign: str) -> list[tuple[int, int]]:
         if found.start() == end:
             break
         at = found.start() + len(found[0]) - len(found[0].lstrip(_EDGES))
-        inner = _INNER.match(text, at, found.end())
+        inner = _AT["inner"].match(text, at, found.end())
         cells.append((at, at + len(inner[0].rstrip(_EDGES) if inner else "")))
     return cells
 
@@ -40,16 +34,16 @@ def _secret_columns(text: str, first: int, end: int, sign: str) -> dict[int, boo
     above = text[max(0, first - _LONGEST) : max(0, first - 1)].rpartition("\n")[2]
     after = text[end + 1 : end + 1 + _LONGEST].partition("\n")[0]
     if sign == "|":
-        is_head = _RULE.fullmatch(after) is not None
+        is_head = _AT["rule"].fullmatch(after) is not None
     else:
         above_cells, after_cells = (len(_cells(row, 0, len(row), sign)) for row in (above, after))
-        is_head = above_cells != len(cells) == after_cells and not any(map(_NO_HEADING.fullmatch, cells))
+        is_head = above_cells != len(cells) == after_cells and not any(map(_AT["no_heading"].fullmatch, cells))
         # In code a list of names goes on over lines.
-        is_head = is_head and not _INDENTED.match(text, first) and text[first:end].rstrip()[-1:] != sign
+        is_head = is_head and not _AT["indented"].match(text, first) and text[first:end].rstrip()[-1:] != sign
     secret = {}
     for at, cell in enumerate(cells if is_head else ()):
-        word = next((word for word in telling(cell) if _END.fullmatch(cell, word.end())), None)
-        if word and (not word[0].lower().startswith("key") or OF_A_KEY.search(cell[: word.start()])):
+        word = next((word for word in telling(cell) if _AT["s"].fullmatch(cell, word.end())), None)
+        if word and is_named(word, cell[: word.start()]):
             secret[at] = not (word.lastgroup or "").endswith("_other")
     return secret
 
@@ -58,11 +52,11 @@ def columns(text: str) -> Iterator[Span]:
     """Finds secrets under telling headings. A row with another number of cells ends the table."""
     done = 0
     for word in telling(text):
-        if word.start() < done or not (heading := _HEADING.match(text, word.end())):
+        if word.start() < done or not (heading := _AT["heading"].match(text, word.end())):
             continue
         first = text.rfind("\n", max(0, word.start() - _LONGEST), word.start()) + 1
         done = text.find("\n", word.end(), first + _LONGEST)
-        before = _SIGN.search(text, max(first, word.start() - 50), word.start())
+        before = _IN["sign"].search(text, max(first, word.start() - 50), word.start())
         sign = heading["sign"] or (before[0] if before else "")
         secret = _secret_columns(text, first, done, sign) if sign and done > 0 else {}
         count = len(_cells(text, first, done, sign)) if secret else 0
@@ -75,5 +69,5 @@ def columns(text: str) -> Iterator[Span]:
             for column, password in secret.items():
                 value = text[slice(*cells[column])]
                 strong = len(value) >= (6 if password else 16) and is_secret(value, "", password, False)
-                if strong or (password and is_weak(value, quoted=True)):
+                if strong or (password and is_weak(value)):
                     yield Span(*cells[column], "password" if password else "secret")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import groupby
 from operator import itemgetter
 
-from context_summarize.redaction.words import ORDINARY
+from context_summarize.redaction.words import ORDINARY, filled, parts_of, read, shapes
 
-Check = Callable[[str], bool]
 Rule = Callable[[str], Iterator["Span"]]
 """Finds places of secrets in a text."""
 
-QUOTE = "[\"'`]"
-_TABLES = tomllib.loads((resources.files("context_summarize.redaction") / "data/formats.toml").read_text("utf-8"))
+_TABLES, _IN = read("formats"), shapes("formats.in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +44,19 @@ def is_mixed(value: str) -> bool:
 
 
 def turns(value: str) -> int:
-    """Returns how often a letter and a digit follow each other."""
+    """Returns how often a letter and a digit follow each other: twice in drawn characters, and in no name."""
     return len(re.findall(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", value))
-
-
-def is_drawn(value: str) -> bool:
-    """Returns True if letters and digits take turns at least twice, as drawn characters do and no name does."""
-    return turns(value) > 1
-
-
-_NOT_REAL = re.compile(
-    r"(?is)\A(?:[*x.•#_-]+|<.*|\$[a-z_{(].*|[%{\[].*"
-    r"|none|null|nil|true|false|undefined|password|passwd|pass|pwd|secret|token)\Z"
-    r"|\$\{|\{\{|example|placeholder|change[_-]?me|(?<![a-z])your(?![a-z])|your[_-]|xxxx|dummy|redacted"
-)
 
 
 def is_real(value: str) -> bool:
     """Returns True if the value is no placeholder, and does not say that it is an example."""
-    return _NOT_REAL.search(value) is None
+    return _IN["not_real"].search(value) is None
 
 
-CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Callable[[str], bool]] = {
     "any": bool,
     "mixed": is_mixed,
-    "drawn": lambda value: is_drawn(value) and is_real(value),
+    "drawn": lambda value: turns(value) > 1 and is_real(value),
     "real": is_real,
     "password": lambda value: is_mixed(value) and is_real(value),
     "chosen": lambda value: is_real(value.strip("\"'`")) and not ORDINARY.match(value),
@@ -80,7 +64,7 @@ CHECKS: dict[str, Check] = {
 """By their names in the tables."""
 
 
-def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
+def _rule(kind: str, check: Callable[[str], bool], pattern: re.Pattern[str]) -> Rule:
     """Finds one form. The group `secret` is replaced, or the whole match if there is no such group."""
     group = "secret" if "secret" in pattern.groupindex else 0
 
@@ -88,15 +72,6 @@ def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
         return (Span(*found.span(group), kind) for found in pattern.finditer(text) if check(found[group]))
 
     return places
-
-
-def _search_for(words: list[str]) -> re.Pattern[str]:
-    """Returns one search for all words, the longest first. It tries only places that begin with two of their signs."""
-    firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(words, key=itemgetter(0)))
-    tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
-    shown = range(min(2, *map(len, words)))
-    begin = "".join(f"[{''.join(map(re.escape, {word[at] for word in words}))}]" for at in shown)
-    return re.compile(f"(?={begin})(?=({'|'.join(tries)}))")
 
 
 class Table:
@@ -109,26 +84,28 @@ class Table:
     """
 
     def __init__(self, name: str, form: str, *more: tuple[Iterable[str], Rule]) -> None:
-        self._rules: list[tuple[frozenset[str], Rule]] = []
+        short = {part: f"(?:{text})" for part, text in parts_of(_TABLES["short"]).items()}
+        rules: list[tuple[tuple[str, ...], Rule]] = []
         for kind, check, words, pattern in _TABLES[name]:
-            any_word = f"(?:{'|'.join(map(re.escape, words.split()))})"
-            lines = map(str.strip, pattern.splitlines())
-            full = form.format("".join(lines)).replace("<WORDS>", any_word)
-            for short, meaning in _TABLES["short"].items():
-                full = full.replace(f"<{short}>", f"(?:{meaning})")
-            self._rules.append((frozenset(words.split()), _rule(kind, CHECKS[check], re.compile(full))))
-        self._rules += [(frozenset(held), rule) for held, rule in more]
-        every = sorted({word for words, _ in self._rules for word in words})
-        self._within = {word: {part for part in every if word.startswith(part)} for word in every}
-        ascii_words = [word for word in every if word.isascii()]
-        self._words = {True: _search_for(ascii_words), False: _search_for(every)}
+            short["WORDS"] = f"(?:{'|'.join(map(re.escape, words.split()))})"
+            full = re.compile(filled(form.replace("{}", pattern.lstrip()), short))
+            rules.append((tuple(words.split()), _rule(kind, CHECKS[check], full)))
+        rules += [(tuple(words), rule) for words, rule in more]
+        self._rules = [rule for _, rule in rules]
+        every = sorted({word for words, _ in rules for word in words})
+        self._of = {word: {at for at, (words, _) in enumerate(rules) if word.startswith(words)} for word in every}
+        by_first = [(first, sorted(group, reverse=True)) for first, group in groupby(every, key=itemgetter(0))]
+        tries = "|".join(
+            f"{re.escape(first)}(?:{'|'.join(re.escape(w[1:]) for w in group)})" for first, group in by_first
+        )
+        # One search for all words, tried only at places that begin with two of their signs.
+        signs = ("".join(map(re.escape, {word[at] for word in every})) for at in range(min(2, *map(len, every))))
+        self._words = re.compile(f"(?={''.join(f'[{sign}]' for sign in signs)})(?=({tries}))")
 
     def rules(self, text: str) -> list[Rule]:
         """Returns the rules that may find something in the text, in their order."""
-        if not (found := set(self._words[text.isascii()].findall(text))):
-            return []
-        held = set().union(*(self._within[word] for word in found))
-        return [rule for words, rule in self._rules if not words.isdisjoint(held)]
+        held = set[int]().union(*map(self._of.__getitem__, set(self._words.findall(text))))
+        return [self._rules[at] for at in sorted(held)]
 
 
 TOKENS = Table("tokens", "<START>(?:{})<END>")

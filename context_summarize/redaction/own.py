@@ -1,11 +1,12 @@
-"""The user's own patterns: checked when they are compiled, and stopped when they take too long."""
+"""The user's own patterns: checked when they are compiled, and given up for the session when they are too slow."""
 
 from __future__ import annotations
 
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import regex
 
@@ -14,53 +15,63 @@ from context_summarize.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 WITHHELD = "[withheld: a redact pattern took too long]"
-"""In place of a whole text that the user's own patterns could not search in time."""
+"""In place of each text once a pattern of the user's own has been too slow."""
 _MARK = "[redacted: own pattern]"
 _PASS_MARKS = rf"(?:\[redacted:\x20[^\]\n]{{1,40}}\]|{re.escape(WITHHELD)})(*SKIP)(*FAIL)|"
 """Comes before each pattern. The search skips marks, so that patterns may be applied twice."""
 _SECONDS = 1.0
-"""Longest time that the patterns may take for one text."""
-_SECONDS_LATER = 0.1
-"""The time after they have once taken too long, so that they delay the session no more."""
+"""CPU that the patterns may take in a session beyond what their texts allow."""
+_SECONDS_PER_CHARACTER = 2e-6
+"""CPU that a character allows each pattern: an ordinary search takes a tenth of it."""
 
 
-class OwnPatterns:
-    """Takes matches of the user's own patterns out of texts; a text that takes too long is withheld as a whole.
+class Redactor:
+    """Redacts texts, also matches of the user's own patterns. Patterns that use up their time withhold every text.
 
     A call may last a second, mostly without the interpreter's lock: a long text belongs into a thread.
+
+    Args:
+        known: removes the secrets that need no pattern of the user's.
+        level: the level of the one line that says so.
 
     Raises:
         ConfigError: a pattern is not a regular expression, or matches the empty text.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], known: Callable[[str], str], level: int = logging.WARNING) -> None:
         self._patterns = [(pattern, _compiled(pattern)) for pattern in patterns]
-        self._seconds = _SECONDS
-        self._slow: set[int] = set()
-        """Hashes of texts that were withheld: the same text is always shown alike, and costs its time once."""
+        self._known, self._level = known, level
+        self._left = _SECONDS
+        self.withholds = False
+        """True once a pattern was too slow: no text is searched any more, and none is shown."""
 
     def __call__(self, text: str) -> str:
-        """Returns the text with a mark in place of each match."""
-        if hash(text) in self._slow:
-            return WITHHELD
-        clean, end = text, time.thread_time() + self._seconds
+        """Returns the text with a mark in place of each secret, or the mark of a withheld text."""
+        text = text if self.withholds else self._known(text)
         for pattern, compiled in self._patterns:
-            left = max(0.001, end - time.thread_time())
+            if self.withholds:
+                break
+            left = self._left + len(text) * _SECONDS_PER_CHARACTER
+            began = time.thread_time()
             try:
-                clean = compiled.sub(lambda found: _MARK if found[0] else "", clean, concurrent=True, timeout=left)
+                text = compiled.sub(lambda found: _MARK if found[0] else "", text, concurrent=True, timeout=left)
             except (TimeoutError, MemoryError) as error:
-                if not self._slow:
-                    logger.warning(
-                        "redact: %r fails for a text of %d characters (%s); such a text is withheld from summaries; "
-                        "change the pattern so that it does not backtrack",
-                        pattern, len(text), str(error) or type(error).__name__,
-                    )  # fmt: skip
-                self._slow.add(hash(text))
-                self._seconds = _SECONDS_LATER
-                return WITHHELD
-        return clean
+                self._give_up(pattern, text, str(error) or type(error).__name__)
+            self._left = max(0.001, min(_SECONDS, left - (time.thread_time() - began)))
+        return WITHHELD if self.withholds and text else text
+
+    def _give_up(self, pattern: str, text: str, why: str) -> None:
+        if not self.withholds:
+            logger.log(
+                self._level,
+                "redact: %r is too slow for a text of %d characters (%s): in this session no text is summarised any "
+                "more; change the pattern so that it does not backtrack",
+                pattern, len(text), why,
+            )  # fmt: skip
+        self.withholds = True
 
 
+@lru_cache(maxsize=64)
 def _compiled(pattern: str) -> regex.Pattern[str]:
     try:
         re.compile(pattern)  # what Python's own module refuses is refused, in its words

@@ -1,19 +1,54 @@
-"""Telling words by language, from `data/words.toml`: what a secret is called, what joins name and value."""
+"""The room's tables: patterns, and telling words by language, which name a secret or join it to its name."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-_LANGUAGES = tomllib.loads((resources.files("context_summarize.redaction") / "data/words.toml").read_text("utf-8"))
+Patterns = dict[str, re.Pattern[str]]
+
+
+def read(name: str) -> dict[str, Any]:
+    """Returns a table of `data/`."""
+    return tomllib.loads((resources.files("context_summarize.redaction") / f"data/{name}.toml").read_text("utf-8"))
+
+
+def filled(pattern: str, parts: Mapping[str, str]) -> str:
+    """Returns the pattern on one line, with the parts that it names in angle brackets."""
+    lines = "".join(map(str.lstrip, pattern.split("\n")))
+    return re.sub("<([A-Z0-9_]+)>", lambda found: parts[found[1]], lines)
+
+
+def parts_of(table: Mapping[str, str]) -> dict[str, str]:
+    """Returns the parts of patterns; each may name those above it."""
+    parts: dict[str, str] = {}
+    for name, part in table.items():
+        parts[name] = filled(part, parts)
+    return parts
+
+
+_TABLES = read("shapes")
+PARTS = parts_of(_TABLES["parts"])
+
+
+def shapes(place: str) -> Patterns:
+    """Returns the patterns that a file matches where it stands (`FILE.at`), or looks for (`FILE.in`)."""
+    file, way = place.split(".")
+    return {name: re.compile(filled(text, PARTS)) for name, text in _TABLES[file][way].items()}
+
+
+_LANGUAGES = read("words")
 CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
 STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
 """A text that, in lower case, holds none of these holds no telling word."""
+CODE_LINE = re.compile(rf"[\s+-]*+(?:{'|'.join(_LANGUAGES.pop('code').split())})(?!\w)")
+"""Matches at a line of code that begins with a keyword."""
 _STEM = re.compile(
     "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(STEMS, itemgetter(0)))
 )
@@ -21,12 +56,13 @@ _STEM = re.compile(
 
 def _any(words: str) -> str:
     """Returns a pattern for one of the words."""
-    stems = re.sub(r"-(?=\s|\Z)", r"\\w*", re.sub(r"(?<!\?)<", r"(?<![^\\W\\d_])", words).replace("~", r"[\s_-]?"))
-    return f"(?:{'|'.join(stems.split()) or '(?!)'})"
+    words = re.sub(r"(?<!\?)<", r"(?<![^\\W\\d_])", words).replace("~", r"[\s_-]?")
+    stems = re.sub(r"-(?=\s|\Z)", r"\\w{0,6}", words).split()
+    return f"(?:{'|'.join(stems) or '(?!)'})"
 
 
-def _of_all(column: str, cjk: bool) -> str:
-    return _any(" ".join(words[column] for name, words in _LANGUAGES.items() if (name in CJK) == cjk))
+def _of_all(cjk: bool, *columns: str) -> str:
+    return _any(" ".join(words[col] for name, words in _LANGUAGES.items() if (name in CJK) == cjk for col in columns))
 
 
 _TELLING = re.compile(
@@ -49,20 +85,23 @@ def telling(text: str) -> Iterator[re.Match[str]]:
 
 _DASH = r"[\u2013\u2014]|(?<=\S )-(?= )"
 _BETWEEN = r"(?:\s{1,2}%s(?:\s[\w.-]{1,20}){0,3}?)?"
-_AFTER = rf"{_BETWEEN}(?:(?P<sign>%%s)|\s{{0,4}}(?P<prose>{_DASH}|%s):?(?:\s{{1,4}}|%s))"
+_AFTER = rf"{_BETWEEN}(?:(?P<sign>{PARTS['ASSIGNS']})|\s{{0,4}}(?P<prose>{_DASH}|%s):?(?:\s{{1,4}}|%s))"
 _OPENING = r"(?=[!-~\u201c\u300c\u300e])"
+_JOINT = PARTS["JOINT"].split("@@")
 JOINTS = {
-    name: _AFTER % (_any(words["between"]), _any(words["joints"]), _OPENING if name in CJK else "(?!)")
+    name: re.compile(
+        (_AFTER % (*map(_any, (words["between"], words["joints"])), _OPENING if name in CJK else "(?!)")).join(_JOINT)
+    )
     for name, words in _LANGUAGES.items()
 }
-"""The link between a word of each language and its value: `is`, or a sign, whose pattern the caller fills in."""
-_FOLLOWING = _of_all("following", cjk=False)
-_ORDINARY_CJK = _of_all("ordinary", cjk=True)
-ORDINARY = re.compile(
-    rf"(?i)\W*+(?:(?:{_FOLLOWING}|{_of_all('ordinary', cjk=False)})(?!\w)|[^\n]{{0,12}}?{_ORDINARY_CJK})"
-)
+"""The link between a word of each language and its value: `is`, a sign, or little."""
+
+
+def _ordinary(*columns: str) -> re.Pattern[str]:
+    return re.compile(rf"(?i)\W{{0,8}}+(?:{_of_all(False, *columns)}(?!\w)|[^\n]{{0,12}}?{_of_all(True, 'ordinary')})")
+
+
+ORDINARY = _ordinary("following", "ordinary")
 """Matches at a value that is an ordinary word."""
-FOLLOWS = re.compile(
-    rf"(?i)\s{{0,40}}(?:\Z|[^\w\s(=+/]|\n|{_of_all('following', cjk=True)})|\s{{1,40}}(?:\w{{1,3}}|{_FOLLOWING})(?!\w)"
-)
-"""Matches after a word on its own, such as a password, and not before a noun."""
+PREDICATE = _ordinary("following", "ordinary", "endings")
+"""Matches at an ordinary word after `is`, also at one that its ending tells."""

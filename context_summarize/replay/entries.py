@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +10,13 @@ from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import blocks_of, is_result, result_block_id
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import result_value
+from context_summarize.messages.text import content_text, result_value
 from context_summarize.transcript.rendered import counted
 
 _LONGEST = 200
 """Characters of the name of a kind of entry."""
+_OUTPUT = re.compile(r"\s*<(?:local-command|bash)-(?:stdout|stderr|caveat)>")
+"""The beginning of a user row of Claude Code with what a command has printed."""
 _SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
 """Mark of a user row that the program has written."""
 
@@ -79,7 +82,8 @@ class Entries:
         elif message.get("model") == "<synthetic>":
             self.leave_out("with an error of the program", place)
         else:
-            marks = _SYNTHETIC if line.get("isMeta") is True or line.get("isCompactSummary") is True else {}
+            is_own = line.get("isMeta") is True or line.get("isCompactSummary") is True
+            marks = _SYNTHETIC if is_own or _OUTPUT.match(content_text(message.get("content"))) else {}
             time = {"timestamp": line["timestamp"]} if line.get("timestamp") else {}
             row = {key: message[key] for key in ("role", "content") if key in message}
             metadata = {"metadata": {**marks, **time}} if marks or time else {}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from context_summarize.background import within
-from context_summarize.config import Config
+from context_summarize.config import OFFLINE, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.notes.prose import cut
-from context_summarize.redaction import build_redactor, traceback_of
+from context_summarize.redaction import Redact, traceback_of
 from context_summarize.session.request_limits import RequestLimits, RequestOptions, own_limits
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.session.windows import Refusals, Windows, request_budget
@@ -31,11 +31,22 @@ _MOST_OPERATIONS = 20
 _FIELDS = ("tool", "status", "job_id", "job", "call_id", "call")
 
 
+def is_child(coordinator: Any | None) -> bool:
+    """Returns True in the session of a sub-agent."""
+    return isinstance(getattr(coordinator, "parent_id", None), str)
+
+
 class Host:
     """Finds the providers of a session, computes the limits of requests, and holds what providers report."""
 
-    def __init__(self, coordinator: Any | None, config: Config) -> None:
+    def __init__(
+        self, coordinator: Any | None, config: Config, redact: Redact | None, tell: Callable[[str], None]
+    ) -> None:
+        if coordinator is not None and not hasattr(coordinator, "hooks"):
+            got = type(coordinator).__name__
+            raise TypeError(f"coordinator must be a session's, got {got}; settings are keywords, as in keep_recent=10")
         self._coordinator = coordinator
+        self._tell = tell
         self._config = config
         self._provider: Any | None = None
         """The provider that the host passed last."""
@@ -44,15 +55,15 @@ class Host:
         """Providers and models that the role resolves to, the best first; None before the resolver is asked."""
         self._is_unreadable = False
         """True once the host's list of running jobs could not be read."""
-        self._redact = build_redactor(config.redact)
+        self._redact = redact
         self._windows = Windows(config, self.is_cancelled)
         self.counter = TokenCounter()
         self.meter = Meter()
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
         session_id = getattr(coordinator, "session_id", None)
         self.session_id = session_id if isinstance(session_id, str) else None
-        self.is_child = isinstance(getattr(coordinator, "parent_id", None), str)
-        """True in the session of a sub-agent."""
+        self.is_offline = config.summary_provider == OFFLINE
+        """True if code writes the summaries."""
         self.refusals = Refusals(self.meter, config.safety_margin)
         self.last = RequestOptions()
         """The host's last budget; that of a `hard_fit` request is not kept."""
@@ -110,11 +121,13 @@ class Host:
         return limits
 
     async def summariser(self) -> Target | None:
-        """Returns the provider that writes summaries, with its model; None without one.
+        """Returns the provider that writes summaries, with its model; None if code writes them.
 
         It is `summary_provider` if that is mounted, or the provider that the role resolves to. Else it is the provider
         of the request. If `summary_provider` is not mounted, `summary_model`, a model of it, is ignored.
         """
+        if self.is_offline:
+            return None
         provider, model, mounted, basis = self.seen(None), self._config.summary_model, self._mounted(), "request"
         if self._config.summary_provider is not None:
             # Without a host the provider of the request is the only one.
@@ -159,29 +172,32 @@ class Host:
         return None
 
     def _report_role(self, problem: str) -> None:
+        role = self._config.summary_model_role
+        self._report(f"summary_model_role {role!r} {problem}; the session's own provider writes the summaries")
+
+    def _report(self, text: str) -> None:
+        """Tells once, in the log and to the user, that no mounted module fits the settings for the summariser."""
         if not self._warned:
             self._warned = True
-            text = "summary_model_role %r %s; the session's own provider writes the summaries"
-            logger.error(text, self._config.summary_model_role, problem)
+            logger.error("%s", text)
+            if not is_child(self._coordinator):
+                self._tell(text)
 
     def _capability(self, name: str) -> Any | None:
         look_up = getattr(self._coordinator, "get_capability", None)
         return look_up(name) if callable(look_up) else None
 
     def check_summariser(self) -> None:
-        """Logs an error, once, if no mounted module fits the settings for the summariser."""
+        """Reports, once, that no mounted module fits the settings for the summariser."""
         if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
             self._report_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
         name, model, mounted = self._config.summary_provider, self._config.summary_model, self._mounted()
-        if name is None or self._warned or find_provider(name, mounted) is not None:
+        if name is None or self.is_offline or find_provider(name, mounted) is not None:
             return
-        self._warned = True
-        logger.error(
-            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries%s",
-            name,
-            ", ".join(sorted(mounted)) or "none",
-            "" if model is None else f", without summary_model {model!r}, which is a model of {name!r}",
-        )
+        known = ", ".join(sorted(mounted)) or "none"
+        without = "" if model is None else f", without summary_model {model!r}, which is a model of {name!r}"
+        own = f"the session's own provider writes the summaries{without}"
+        self._report(f"summary_provider {name!r} is not mounted (mounted: {known}); {own}")
 
     def _under_way(self) -> str:
         """Returns a line on at most twenty jobs that run beside the conversation, without secrets; "" without any.

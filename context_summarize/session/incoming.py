@@ -10,8 +10,9 @@ from typing import Any
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
 from context_summarize.errors import MessageError
-from context_summarize.history_file import HistoryFile, session_path
+from context_summarize.history_file import HistoryFile
 from context_summarize.messages.checking import normalise
+from context_summarize.messages.host_copy import repaired
 from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.messages.timing import set_times, time_text
@@ -25,22 +26,64 @@ _AT_ONCE = 50
 class Incoming:
     """Takes in the rows of a session's host."""
 
-    def __init__(self, session: Session, coordinator: Any | None, now: Callable[[], float]) -> None:
+    def __init__(self, session: Session, now: Callable[[], float]) -> None:
         self._session, self._now = session, now
         persistence = session.services.config.persistence
-        path = session_path(str(persistence["path"]), coordinator) if persistence else None
         warn = partial(session.services.outbox.notify, level="warning")
-        self.file = HistoryFile(path, self._take, warn) if path else None
+        session_id = session.host.session_id
+        self.file = HistoryFile(str(persistence["path"]), session_id, warn) if persistence else None
         """The history's file; None where none is kept."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._early: list[JsonRow] | None = [] if self.file else None
+        """Rows that come before the file is loaded; None afterwards."""
         self._replacing = asyncio.Lock()
         """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
         """Counts the rows that were added one by one. So `set` and `clear` know how many came after their call."""
 
     async def ready(self) -> None:
-        """Waits until the history's file has been read, if there is one."""
+        """Waits until the history's file has been read, if there is one. The first call starts reading.
+
+        Raises:
+            RuntimeError: the call comes from another event loop than the first one.
+        """
+        self._check_loop()
+        if self._early is not None and self.file is not None:
+            if self._loading is None:
+                self._loading = asyncio.create_task(self._load(self.file), name="context-summarize:history")
+            await asyncio.wait({self._loading})
+
+    def _check_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise RuntimeError(
+                "this context belongs to another event loop; call all its methods within one asyncio.run(), or make "
+                "a new context for each"
+            )
+
+    async def _load(self, file: HistoryFile) -> None:
+        """Begins with the rows of the file, then those that came meanwhile."""
+        rows = await file.do(file.load)
+        if rows is None:
+            await file.do(file.close)
+        rows = rows or []
+        fresh = await in_thread(500 * len(rows), _filled, self._session.fresh(), (), rows)
+        async with self._session.turn.taken(in_hurry=True):
+            self._session.begin(fresh)
+        early, self._early = self._early or [], None
+        self._take(early)
+        await file.do(file.append, early)
+
+    async def close(self) -> None:
+        """Ends the work on the history's file."""
         if self.file is not None:
-            await self.file.ready()
+            try:
+                if self._loading is not None:
+                    await self.ready()
+            finally:  # also if the host waits no longer for a disk that hangs
+                await asyncio.gather(self.file.do(self.file.sync), self.file.do(self.file.close))
 
     async def add(self, message: JsonRow) -> None:
         """Appends one message.
@@ -48,18 +91,19 @@ class Incoming:
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
         """
+        self._check_loop()
         raw = normalise(message)
-        file = self.file
         set_times([raw], time_text(self._now()))
         self._added += 1
-        # The row is appended before the first await, so that rows keep the order of the calls.
-        if file is not None and not file.loaded:
-            await file.append([raw])
+        if self._early is not None:
+            self._early.append(raw)
+            await self.ready()
             return
+        # The row is appended before the first await, so that rows keep the order of the calls.
         log = self._session.log
         index, closed = len(log), log.add(analyse(raw))
-        if file is not None:
-            await file.append([raw])
+        if self.file is not None:
+            await self.file.do(self.file.append, [raw])
         await self._session.host.counter.load()
         await in_thread(rough_size(raw), log.take_in, index, closed)
 
@@ -82,8 +126,8 @@ class Incoming:
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
             await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
-            if self.file is not None and equal_prefix(ours, rows) < before:
-                rows = await self.file.accepted(ours, rows)
+            if self.file is not None and self.file.is_resumed and equal_prefix(ours, rows) < before:
+                rows = await in_thread(rough_size(rows), repaired, ours, rows)
             same = equal_prefix(ours, rows)
             has_changed = same < before
             is_import = before == 0 and bool(rows)
@@ -94,7 +138,7 @@ class Incoming:
             elif self._session.log is log:
                 self._take(rows[same:])
                 if self.file is not None:
-                    await self.file.append(rows[same:])
+                    await self.file.do(self.file.append, rows[same:])
 
     async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
         """Makes a new history: `rows`, whose first `same` are unchanged, then the log's rows from `before` on."""
@@ -105,9 +149,9 @@ class Incoming:
             pins = moved(named(session.cut.pins, log), fresh)
             added = [row.raw for row in log.rows[before:]]
             session.begin(fresh, pins)
-        self._take(added)
+            self._take(added)
         if self.file is not None:
-            await self.file.replace([*rows, *added])
+            await self.file.do(self.file.replace, [*rows, *added])
 
     async def clear(self) -> None:
         """Forgets every row that was added before this call."""
@@ -119,9 +163,9 @@ class Incoming:
                 later = [row.raw for row in session.log.rows[before:]]
                 session.begin(session.fresh(), is_resumed=True)
                 session.texts.forget_failures()
-            self._take(later)
+                self._take(later)
             if self.file is not None:
-                await self.file.replace(later)
+                await self.file.do(self.file.replace, later)
             # This record, without pins, is written last, because the host may cancel meanwhile.
             session.saved.put(session.log, session.cuts)
             await session.saved.flush()

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from amplifier_core.models import HookResult
@@ -16,7 +17,8 @@ from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.events import LOOP_ERROR, OBSERVED, Outbox
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
-from context_summarize.session.host import Host
+from context_summarize.redaction import build_redactor
+from context_summarize.session.host import Host, is_child
 from context_summarize.session.incoming import Incoming
 from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestOptions, retained_texts
@@ -68,13 +70,18 @@ class SummarizingContextManager:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
         checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        self._config, self._host = checked, (host := Host(coordinator, checked))
+        tells_user = checked.announce and not is_child(coordinator)
+        outbox = Outbox(coordinator, checked.redact, tells_user=tells_user)
+        redact = build_redactor(checked.redact)
+        self._config = checked
+        self._host = host = Host(coordinator, checked, redact, partial(outbox.notify, level="error"))
         self._services = services = Services(
             config=checked,
             prompts=load_prompts(checked.prompts),
             store=session_store(checked.cache, store),
-            outbox=Outbox(coordinator, checked.redact),
+            outbox=outbox,
             totals=Statistics(),
+            redact=redact,
             count=host.counter.count,
             clock=clock,
             sleep=sleep,
@@ -82,10 +89,10 @@ class SummarizingContextManager:
         self._summarizer = Summarizer(services)
         texts = SummaryRegistry(services, self._summarizer, host.is_cancelled)
         self._session = session = Session(services, host, texts)
-        telling = Telling(services.outbox, to_user=checked.announce and not host.is_child)
+        telling = Telling(outbox)
         self._requests = Requests(session, telling)
         self._steering = Steering(session, self._requests, telling)
-        self._incoming = Incoming(session, coordinator, now)
+        self._incoming = Incoming(session, now)
         self._recall = RecallService(host.counter.count)
         self._seconds_left = END_SECONDS
         """Seconds that the end of the session may still take."""
@@ -113,7 +120,7 @@ class SummarizingContextManager:
             provider: the provider of the request; it also writes the summaries, unless the settings name another.
 
         Raises:
-            TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
+            TypeError, ValueError: `token_budget` is no whole number, or negative; or the provider has no `complete()`.
         """
         return await self._rows(RequestOptions(token_budget=token_budget, provider=provider))
 
@@ -144,7 +151,7 @@ class SummarizingContextManager:
         await self._incoming.ready()
         rows = await self._requests.rows(wanted)
         if (file := self._incoming.file) is not None:
-            await file.sync()  # every row of the view, also one that came while summaries were made
+            await file.do(file.sync)  # every row of the view, also one that came while summaries were made
         if (log := self._session.log).recall:
             self._recall.follow(log)
         return rows
@@ -295,7 +302,7 @@ class SummarizingContextManager:
         name = response.get("provider")
         is_good = not by_loop and response.get("status", "ok") == "ok"
         if is_good and isinstance(name, str):
-            self._summarizer.answered_elsewhere(name)
+            self._summarizer.answered_elsewhere(name, response.get("model"))
         if isinstance(name, str) and self._host.is_another(name):
             return
         self._host.refusals.observe(response, by_loop=by_loop)
@@ -318,6 +325,7 @@ class SummarizingContextManager:
     async def prepare(self) -> None:
         """Once all modules are mounted, checks the summariser's settings and looks for the tool `recall`."""
         self._host.check_summariser()
+        await self._services.outbox.flush()
         if not len(self._session.log):
             self._session.begin(self._session.fresh())
 
@@ -336,9 +344,8 @@ class SummarizingContextManager:
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
-        file = self._incoming.file
-        ending = [self._session.texts.close, self._services.outbox.close, self._session.close, self._recall.close]
-        ending += [file.close] if file else []
+        outbox, texts = self._services.outbox, self._session.texts
+        ending = (texts.close, outbox.close, self._session.close, self._recall.close, self._incoming.close)
 
         async def end() -> None:
             await asyncio.gather(*(one() for one in ending))

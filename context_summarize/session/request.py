@@ -101,7 +101,7 @@ class Requests:
         """Returns the facts of a decision, and True if summaries may be made ahead."""
         session, own, config, clock = self._session, limits.own, self._services.config, self._services.clock
         cut, log, used = session.cut, session.log, shown.tokens
-        is_fresh = cut.rows > cut.undone_at and len(log) - log.row_after_number(cut.rows) < _FRESH
+        is_fresh = cut.rows > cut.changed_at and len(log) - log.row_after_number(cut.rows) < _FRESH
         due = own.full_after(shown.left) if is_fresh else own.due_after(shown.left)
         share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
         may_prefetch = config.prefetch and config.auto_compact and used >= due * share
@@ -115,7 +115,7 @@ class Requests:
             compact_from=due if config.auto_compact and (has_grown or session.last[0] is not log) else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
-            is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.undone_at,
+            is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
             may_compact_again=len(recent) < _MOST_COMPACTIONS,
         )
         return facts, may_prefetch
@@ -213,7 +213,7 @@ class Requests:
             rows=len(session.log),
             plan=chosen,
             from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
-            new_fallbacks=len({*cut.fallbacks}.difference(session.cut.fallbacks)),
+            new_fallbacks=0 if self._host.is_offline else len({*cut.fallbacks}.difference(session.cut.fallbacks)),
             waited=waited,
         )
         session.put(cut)

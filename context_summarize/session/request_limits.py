@@ -33,6 +33,14 @@ class RequestOptions:
     focus: str | None = None
     """The subject that `compact()` should keep above all."""
 
+    def __post_init__(self) -> None:
+        if self.provider is not None and not callable(getattr(self.provider, "complete", None)):
+            raise TypeError(
+                f"provider must have complete(), got {type(self.provider).__name__}; without a host pass "
+                "context_summarize.testing.ScriptedProvider, or what "
+                "context_summarize.providers.openai_compatible.make_provider returns"
+            )
+
 
 def retained_texts(contents: Iterable[str]) -> tuple[str, ...]:
     """Returns the texts among the contents that a host wants to retain.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from context_summarize.core.log import Log
 from context_summarize.core.view import View
 from context_summarize.messages.reading import is_reminder
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import LASTING, SHOWN, JsonRow
 from context_summarize.messages.view_rows import view_row
 
 
@@ -27,7 +27,7 @@ def retained_rows(log: Log, shown: View, wanted: Sequence[str], held: Sequence[J
 def _missing(log: Log, shown: View, content: str) -> Iterator[JsonRow]:
     index = _newest(log, content)
     if index is None:
-        yield {"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}}
+        yield {"role": "user", "content": content, "metadata": {**SHOWN, **LASTING}}
     elif index in shown.shortened or all(entry.origin != index for entry in shown.entries):
         yield from filter(None, [view_row(log.rows[index])])
 

@@ -43,7 +43,7 @@ class Saved:
         """Begins to save the newest of these cuts under its hash, and the last few with their pins as the session's."""
         found = dict[str, Any]()
         kept = [cut for cut in cuts if cut.since][-MOST_CUTS:]
-        if kept and not kept[-1].undone_at and (hash_ := self._hash_of(log, kept[-1])) is not None:
+        if kept and not kept[-1].changed_at and (hash_ := self._hash_of(log, kept[-1])) is not None:
             found[hash_] = to_data(kept[-1])
         if self._own is not None:
             own = [[self._hash_of(log, cut), to_data(cut)] for cut in kept]
@@ -54,7 +54,9 @@ class Saved:
         if before is not None:
             await asyncio.wait([before])
         for hash_, data in found.items():
-            await self._store.put_record(hash_, data)
+            is_empty = hash_ == self._own and not any(data.values())
+            if not is_empty or await self._store.get_records([hash_]):
+                await self._store.put_record(hash_, data)
 
     async def flush(self) -> None:
         """Waits until all is written. A cancelled caller does not stop the write."""

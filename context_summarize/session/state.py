@@ -18,7 +18,7 @@ from context_summarize.core.plan import PlanInput, ends_for, long_results, short
 from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, nodes_of, view
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction import build_redactor, traceback_of
+from context_summarize.redaction import traceback_of
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.retention import retained_rows
@@ -84,7 +84,6 @@ class Session:
         self.turn = Turn()
         """Held by whoever looks at the state to change the log or the cuts; not by rows that are added."""
         self.saved = Saved(services, host.session_id)
-        self._redact = build_redactor(services.config.redact)
         self.log = self.fresh()
         self.thread = self._new_thread()
         """A cache: the readings of the log's rows."""
@@ -106,12 +105,13 @@ class Session:
     def fresh(self) -> Log:
         """Returns a log without rows."""
         config, prompts = self.services.config, self.services.prompts
+        own = () if isinstance(config.redact, bool) else config.redact
         return Log(
             self.services.count,
-            self._redact,
+            self.services.redact,
             recall=self.host.offers_recall(),
             summary_role=config.summary_role,
-            hashes=(prompts.segment.hash, prompts.merge.hash),
+            hashes=("\n".join([prompts.segment.hash, *own]), prompts.merge.hash),
         )
 
     def _new_thread(self) -> Thread:
@@ -169,7 +169,9 @@ class Session:
         lost = [node.key for node in unknown if self.texts.text_of(node) is None]
         await self.texts.fall_back([node for node in unknown if node.key in lost], log)
         if self.log is log and self.cut is cut:
-            self.cuts = (*self.cuts[:-1], replace(cut, fallbacks=tuple(dict.fromkeys((*cut.fallbacks, *lost)))))
+            fallbacks = tuple(dict.fromkeys((*cut.fallbacks, *lost)))
+            changed_at = log.rendered_rows if lost else cut.changed_at
+            self.cuts = (*self.cuts[:-1], replace(cut, fallbacks=fallbacks, changed_at=changed_at))
 
     async def write_thread(self, log: Log, cut: Cut) -> None:
         """Writes the thread of a cut, unless that has been done."""

@@ -74,7 +74,7 @@ class Steering:
     async def _take_back(self, limits: RequestLimits, earlier: Cut) -> int:
         session, hides_system = self._session, limits.system_prompt is not None
         before = await session.shown(hides_system=hides_system)
-        back = replace(earlier, undone_at=session.log.rendered_rows, pins=session.cut.pins)
+        back = replace(earlier, changed_at=session.log.rendered_rows, pins=session.cut.pins)
         lost = [node for node in session.nodes(back) if session.texts.text_of(node, back.fallbacks) is None]
         await session.texts.fall_back(lost, session.log)
         back = replace(back, fallbacks=(*back.fallbacks, *(node.key for node in lost)))

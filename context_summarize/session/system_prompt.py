@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from context_summarize.background import within
-from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.messages.rows import SHOWN, SOURCE, JsonRow
 from context_summarize.redaction import traceback_of
 from context_summarize.tokens.measure import Count, measure
 
@@ -91,7 +91,7 @@ class SystemPrompt:
         if (self.text, status) == self._measured:
             return
         self._measured = self.text, status
-        metadata = {"source": SOURCE, "ephemeral": True}
+        metadata = {**SHOWN, "source": SOURCE, "ephemeral": True}  # not lasting: it changes
         self.status = {"role": "user", "content": status, "metadata": metadata} if status else None
         rows = [row for row in ({"role": "system", "content": self.text}, self.status) if row and row["content"]]
         self.tokens = sum(measure(row, self._count) for row in rows)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from context_summarize.core.kept import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.view import View
-from context_summarize.events import COMPACTION, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.transcript.rendered import counted
 
@@ -65,31 +65,31 @@ class Announcement:
         self._open = used, rows
         data = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
         self._outbox.put(PRE_COMPACT, {**data, "usage": round(used / budget, 4), "reason": reason})
-        self._outbox.begin()
+        self._outbox.put(STARTED, {"reason": reason, "input_tokens_before": used, "budget": budget})
+        self._outbox.start()
 
     def withdraw(self) -> None:
         """Closes the announcement of a compaction that is not made after all, with no tokens saved."""
         if self._open is not None:
             used, rows = self._open
             figures = dict.fromkeys(("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms"), 0)
-            self.close(used, used, rows, {**figures, "undo": False})
+            figures |= {"values_kept": 0, "values_lost": 0}
+            self.close(used, used, rows, {**figures, "values_lost_examples": [], "undo": False}, "cancelled")
+            self._outbox.start()
 
-    def close(self, before: int, after: int, rows: int, figures: Mapping[str, object]) -> None:
+    def close(self, before: int, after: int, rows: int, figures: Mapping[str, object], outcome: str) -> None:
         """Closes the announcement; `before` and `after` are tokens of the request."""
         self._open = None
         sizes = {"message_count": rows, "tokens": after, "token_count": after, "tokens_saved": before - after}
         self._outbox.put(POST_COMPACT, {**sizes, **figures})
+        self._outbox.put(FINISHED, {"outcome": outcome, "input_tokens_before": before, "input_tokens_after": after})
 
 
 class Telling:
-    """Puts what a session tells into its outbox and into the log.
+    """Puts what a session tells into its outbox and into the log."""
 
-    Args:
-        to_user: True if the host's user gets a line about what takes time or costs quality.
-    """
-
-    def __init__(self, outbox: Outbox, *, to_user: bool) -> None:
-        self._outbox, self._to_user = outbox, to_user
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
         self._is_over_budget = False
         self._waits = 0
         """Requests that wait for summaries."""
@@ -117,7 +117,7 @@ class Telling:
             "undo": plan is None,
             "wait_ms": round(change.waited * 1000),
         }
-        announced.close(tokens, left, len(after.entries), figures)
+        announced.close(tokens, left, len(after.entries), figures, "fallback" if change.fallbacks else "completed")
         data = {
             "undo": plan is None,
             "before_tokens": tokens,
@@ -130,7 +130,7 @@ class Telling:
         }
         self._outbox.put(COMPACTION, data)
         self._log(change, tokens, left)
-        if self._to_user and plan is not None:
+        if plan is not None:
             self._notify_user(change, tokens, left)
         return tokens - left
 
@@ -160,11 +160,12 @@ class Telling:
 
     def _notify_user(self, change: Change, before: int, after: int) -> None:
         summaries = counted(len(change.after.summaries), "summary", "summaries")
-        self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
+        if self._outbox.tells_user:
+            self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
         if change.new_fallbacks:
             failed = counted(change.new_fallbacks, "summary", "summaries")
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
-            self._outbox.notify(text, "warning")
+            self._outbox.tell(text, "warning")
 
     def warn_if_too_large(self, shown: View, limits: RequestLimits) -> None:
         """Warns once if the request does not fit; again only after a request that fitted."""
@@ -187,7 +188,7 @@ class Telling:
     def waiting(self) -> Iterator[None]:
         """Shows the host's user a line if the wait becomes long: one while any request waits."""
         self._waits += 1
-        if self._to_user and self._notice is None:
+        if self._outbox.tells_user and self._notice is None:
             self._notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
         try:
             yield

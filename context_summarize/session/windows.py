@@ -25,6 +25,8 @@ _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
 """Seconds before a provider is asked again: the first after an answer, the second after a question that hangs."""
+_MOST_TOKENS = 10**9
+"""A larger budget or window is absurd."""
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
 
@@ -50,9 +52,9 @@ class Window:
 
 
 def _read(source: Any, name: str) -> int | None:
-    """Returns a positive number of an object or a mapping; None if it has none of this name."""
+    """Returns a positive number of an object or a mapping; None if it has none of this name, or an absurd one."""
     value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
-    return value if type(value) is int and value > 0 else None
+    return value if type(value) is int and 0 < value <= _MOST_TOKENS else None
 
 
 async def request_budget(
@@ -64,12 +66,14 @@ async def request_budget(
     always an upper bound. `windows` remembers what providers said before.
 
     Raises:
-        TypeError, ValueError: `token_budget` is no whole number, or negative.
+        TypeError, ValueError: `token_budget` is no whole number, negative, or absurdly large.
     """
     if isinstance(given := token_budget, bool) or not isinstance(given, int | None):
         raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
     if given is not None and given < 0:
         raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
+    if given is not None and given > _MOST_TOKENS:
+        raise ValueError(f"token_budget must be at most {_MOST_TOKENS:,} tokens; None or 0 for the window's")
     budget = given
     if not budget and provider is not None:
         window = await (windows or Windows(config)).of(provider)
@@ -88,6 +92,8 @@ class _Known:
     """Seconds of the event loop's clock."""
     under_way: set[str] = field(default_factory=set)
     """Methods that have been called and have not ended: one that hangs is not called again."""
+    is_absurd_told: bool = False
+    """True once the log has a warning of an absurd window."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the provider is asked: requests that come meanwhile get the same answer."""
 
@@ -165,18 +171,24 @@ class Windows:
                 answer = await answer
         source = answer if pick is None else getattr(answer, pick, None)
         if not (context := _read(source, "context_window")):
+            self._warn_of_absurd(known, source)
             return None
         # Under this name Amplifier's providers keep the output that they ask for if a request names no figure.
         asked = _read(known.provider, "max_tokens")
         return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
+    def _warn_of_absurd(self, known: _Known, source: Any) -> None:
+        value = source.get("context_window") if isinstance(source, Mapping) else getattr(source, "context_window", None)
+        if isinstance(value, int | float) and not value <= _MOST_TOKENS and not known.is_absurd_told:  # NaN as well
+            known.is_absurd_told = True
+            text = "provider %r reports a context_window above %d tokens, or none that is a number; it is ignored"
+            logger.warning(text, type(known.provider).__name__, _MOST_TOKENS)
+
 
 _SMALLER = 0.9
 """Share of a refused request that the next one may take."""
-_ACCEPTED = 10
-"""After this many answers the bound is lifted until the next refusal: a passing fault may have caused the first one."""
 _LIMIT = re.compile(
-    r"(?:context|maximum (?:number of tokens|model length|prompt length)|limit of|>)[^\d]{0,40}(\d[\d,]{3,})"
+    r"(?:context|maximum (?:number of tokens|model length|prompt length)|limit of|>)[^\d]{0,40}(\d[\d,]{3,11})(?![\d,])"
 )
 """The window that a refusal names, as in "maximum context length is 65536 tokens" or "208310 tokens > 200000"."""
 
@@ -191,8 +203,8 @@ class _Refused:
     """The window that a refusal has named."""
     is_firm: bool = False
     """True once the provider has refused twice."""
-    accepted: int = 0
-    """Answers since the first refusal."""
+    has_answered: bool = False
+    """True once it has answered since the first refusal."""
 
 
 class Refusals:
@@ -234,7 +246,7 @@ class Refusals:
                 self._meter.answered()
             self._open = None
             if (refused := self._refused.get(id(self._provider))) is not None:
-                refused.accepted += 1
+                refused.has_answered = True
 
     async def bounded(self, budget: int, provider: Any, windows: Windows) -> int:
         """Returns the budget of the next request, at most what the provider's refusals allow."""
@@ -247,7 +259,8 @@ class Refusals:
         if (named := refused.named) is not None:
             window = replace(window, context=min(window.context, named)) if window else Window(named, named)
             budget = min(budget, window.budget(self._margin))
-        is_tried = window is not None and refused.accepted >= _ACCEPTED and not refused.is_firm
+        # A passing fault may have caused the first refusal. So where the window is named, it is tried once more.
+        is_tried = window is not None and refused.has_answered and not refused.is_firm
         return budget if is_tried else min(budget, self._meter.correct(refused.most))
 
     def _bind(self, size: int, words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from context_summarize.errors import ConfigError
@@ -64,6 +65,11 @@ def open_file(cache: str | None) -> SqliteStore:
     # Not in `cache/` of the user's folder, which `amplifier update --force` and `amplifier reset` clear.
     home = os.environ.get("AMPLIFIER_HOME") or "~/.amplifier"
     name = f"{home}/context-summarize/summaries.db" if cache is None else cache
+    if re.match(r"\w\w+:(?!//)", name):
+        raise ConfigError(
+            f"cache: {shown(name)} is neither a file nor an address; an address begins as in redis://, and a file of "
+            "this name is ./…"
+        )
     if name == "memory" or "://" in name:
         raise ConfigError(f"cache: {shown(name)} is not a file, and only a file can be shown or cleared; name one")
     if not ("/" in name or os.sep in name or name.endswith(_ENDINGS)):

@@ -25,9 +25,10 @@ _RETRY_SECONDS = 30.0
 class LayeredStore:
     """A `SummaryStore` that reads from memory first, then from the persistent store, and writes to both.
 
-    When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning. For
-    30 s nothing is written, and after a failed read nothing is read: memory serves. Once the store works again, the
-    missing entries are written. The log shows `name` or the text of a `StoreUnavailable`; neither has secrets.
+    A write that fails is tried once more. Then, or if the persistent store does not answer within `timeout` seconds,
+    the log gets one warning, and memory serves. After a failed read or a timeout the store is left alone for 30 s. An
+    entry that could not be written is missing in later sessions, which make it again. The log shows `name` or the text
+    of a `StoreUnavailable`; neither has secrets.
     """
 
     def __init__(
@@ -37,10 +38,10 @@ class LayeredStore:
         self._name, self._timeout, self._clock = name, timeout, clock
         self._retry_at = {"read": 0.0, "write": 0.0}
         self._has_warned = False
-        """True from the warning until an entry is written again, for reads may go on working while the disk is full."""
-        self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
-        """Entries to write, in the order of the next attempts. They need no limit: the history is far larger."""
-        self._writer: asyncio.Task[None] | None = None
+        """True from the warning until an entry is written, for reads may go on working while the disk is full."""
+        self._order = asyncio.Lock()
+        """Held by the write under way: a newer entry comes after an older one of its key."""
+        self._writes: set[asyncio.Task[None]] = set()
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """Returns the stored summaries among `keys`. Those read from the persistent store are kept in memory."""
@@ -51,17 +52,18 @@ class LayeredStore:
 
     async def put(self, summary: Summary) -> None:
         await self._memory.put(summary)
-        await self._write(("summary", summary.key), lambda: self._persistent.put(summary))
+        await self._write(lambda: self._persistent.put(summary))
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
         await self._memory.put_record(hash_, record)
-        await self._write(("record", hash_), lambda: self._persistent.put_record(hash_, record))
+        await self._write(lambda: self._persistent.put_record(hash_, record))
 
     async def close(self) -> None:
-        """Tries once more to write the missing entries, then closes the persistent store; each within `timeout`."""
-        self._retry_at["write"] = 0.0
-        await asyncio.wait({writer := self._start_writer()}, timeout=self._timeout)
-        writer.cancel()
+        """Waits for the writes under way, then closes the persistent store; each within `timeout`."""
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=self._timeout)
+        for write in self._writes:
+            write.cancel()
         with contextlib.suppress(Exception):  # it is not used any more
             async with asyncio.timeout(self._timeout):
                 await self._persistent.close()
@@ -70,8 +72,10 @@ class LayeredStore:
         """Returns the entries among `keys`: those that memory has, and of the persistent store only the others."""
         found = await near(keys)
         missing = [key for key in keys if key not in found]
-        with contextlib.suppress(StoreUnavailable):
+        try:
             found |= await self._ask("read", lambda: far(missing)) if missing else {}
+        except StoreUnavailable as error:
+            self._warn(error)
         return found
 
     async def _stored(self, keys: Sequence[str]) -> dict[str, Summary]:
@@ -86,41 +90,37 @@ class LayeredStore:
             raise StoreUnavailable(self._name)
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await call()
+                return await call()
         except Exception as error:  # noqa: BLE001 - memory serves instead, whatever the store raises; it is logged
-            if not self._has_warned:
-                # The text of a foreign error may hold a secret.
-                seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
-                logger.warning(
-                    "%s; meanwhile summaries are kept in memory, and the store is tried again after 30 seconds", seen
-                )
+            if isinstance(error, TimeoutError) or kind == "read":  # a full disk can still be read, and refuses quickly
+                self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)
+            # The text of a foreign error may hold a secret.
+            seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
+            raise StoreUnavailable(str(seen)) from None
+
+    def _warn(self, error: StoreUnavailable) -> None:
+        if not self._has_warned:
             self._has_warned = True
-            # After a failed write reads go on: a full disk can still be read.
-            self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)
-            raise StoreUnavailable(self._name) from None
-        if self._unwritten:
-            self._start_writer()
-        return answer
+            text = "%s; meanwhile summaries are kept in memory, and the store is tried again later"
+            logger.warning(text, error)
 
-    async def _write(self, name: tuple[str, str], call: Callable[[], Awaitable[None]]) -> None:
-        self._unwritten[name] = call
-        await asyncio.wait({self._start_writer()}, timeout=self._timeout)
+    async def _write(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Writes in a task: a caller that is cancelled does not cancel it."""
+        write = asyncio.create_task(self._written(call))
+        self._writes.add(write)
+        write.add_done_callback(self._writes.discard)
+        await asyncio.wait({write}, timeout=self._timeout)
 
-    def _start_writer(self) -> asyncio.Task[None]:
-        """Returns the one task that writes, in order. A caller that is cancelled does not cancel it."""
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write_out())
-        return self._writer
-
-    async def _write_out(self) -> None:
-        while self._unwritten:
-            name, call = next(iter(self._unwritten.items()))
-            del self._unwritten[name]
+    async def _written(self, call: Callable[[], Awaitable[None]]) -> None:
+        async with self._order:
             try:
-                await self._ask("write", call)
-            except StoreUnavailable:
-                self._unwritten.setdefault(name, call)  # after the others, so that it does not block them
+                try:
+                    await self._ask("write", call)
+                except StoreUnavailable:
+                    await self._ask("write", call)
+            except StoreUnavailable as error:
+                self._warn(error)
                 return
-            if self._has_warned:
-                self._has_warned = False
-                logger.info("%s works again", self._name)
+        if self._has_warned:
+            self._has_warned = False
+            logger.info("%s works again", self._name)

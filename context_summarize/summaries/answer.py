@@ -15,8 +15,8 @@ from typing import Any
 from context_summarize.messages.rows import CALL_BLOCKS
 from context_summarize.redaction import Redact
 from context_summarize.summaries.jobs import Job
-from context_summarize.tokens.measure import Count
-from context_summarize.transcript.escaping import without_surrogates
+from context_summarize.tokens.measure import Count, input_tokens
+from context_summarize.transcript.escaping import enclosed, fence_of, without_surrogates
 
 _MOST_TOKENS, _MOST_DOLLARS, _PLACES = 10**9, 10**6, 12
 """Larger figures are absurd for one call. A figure with 999,999 digits would break every later sum."""
@@ -27,7 +27,9 @@ class Answer:
     """A provider's answer in plain values."""
 
     text: str = ""
-    """The text blocks, joined, without thinking, other blocks and lone surrogates."""
+    """The beginning of the text blocks, joined, without thinking, other blocks and lone surrogates."""
+    characters: int = 0
+    """Length of the whole."""
     finish: str = ""
     """The provider's word for why the answer ended, in lower case; "" if it gives none."""
     calls_tools: bool = False
@@ -38,19 +40,24 @@ class Answer:
     model: str | None = None
 
 
-def read_answer(response: Any) -> Answer:
-    """Returns the answer in plain values. Reading a part of the response may raise any error."""
+def read_answer(response: Any, most: int) -> Answer:
+    """Returns the answer in plain values. Reading a part of the response may raise any error.
+
+    Args:
+        most: characters of the text that are kept.
+    """
     usage = getattr(response, "usage", None)
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
     finish = getattr(response, "finish_reason", None)
     blocks = [*_blocks(response)]
-    text = "\n".join(text for kind, text in blocks if kind == "text" and isinstance(text, str))
+    text = "\n".join(text for kind, text in blocks if kind == "text" and isinstance(text, str)).strip()
     return Answer(
-        text=without_surrogates(text).strip(),
+        text=without_surrogates(text[:most]),
+        characters=len(text),
         finish=str(finish).lower() if finish else "",
         calls_tools=bool(getattr(response, "tool_calls", None)) or any(kind in CALL_BLOCKS for kind, _ in blocks),
-        input_tokens=_tokens(getattr(usage, "input_tokens", None)),
+        input_tokens=_tokens(input_tokens(usage)),
         output_tokens=_tokens(getattr(usage, "output_tokens", None)),
         cost=_dollars(getattr(usage, "cost_usd", None)),
         model=without_surrogates(model)[:200] if isinstance(model, str) else None,
@@ -93,22 +100,12 @@ _DECLINES = re.compile(
 )
 _SHORT = 400
 """Longest answer, in characters, that may count as a refusal in words; a real summary is longer."""
-_GOES_ON = re.compile(
-    r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
-    re.IGNORECASE,
-)
-"""The beginning of an answer that continues the request: SmolLM2 began with "## Summary 7 of 6".
-
-Further down they are allowed: `show_node` quotes them.
-"""
-_LINE = 20
-"""Characters. A shorter line may equal one of the instructions by chance."""
-_LOOP = 100
-"""Characters of the shortest loop."""
-_TIMES = 4
-"""Repetitions that make a loop."""
+_LINE = 80
+"""Characters. A shorter text may stand in the transcript by chance."""
 _LONGEST = 4
 """A summary is cut off beyond this many times the requested length."""
+_CHARACTERS = 8
+"""Characters of an answer that are read for each token that it may have: about twice those of a token of English."""
 _LEAST = 512
 """Tokens that any summary may have: a short one has headings too."""
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
@@ -120,8 +117,7 @@ REASONS: Mapping[str, str] = {
     "cut_off": "it was cut off at its limit of tokens",
     "empty": "it holds no text",
     "not_smaller": "it is as long as what it summarises",
-    "copied": "it repeats the request",
-    "repeats": "it says the same again and again",
+    "copied": "it repeats the transcript",
 }
 """The reason why an answer is no summary, for each kind."""
 
@@ -134,7 +130,16 @@ class AnswerRefusedError(Exception):
         self.kind = kind
 
 
-def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, clean: Redact, is_last: bool) -> str:
+def longest(job: Job) -> int:
+    """Returns the characters of an answer that are read at most."""
+    return _CHARACTERS * _most_tokens(job)
+
+
+def _most_tokens(job: Job) -> int:
+    return max(_LEAST, _LONGEST * job.summary_tokens)
+
+
+def summary_in(answer: Answer, job: Job, *, count: Count, clean: Redact, is_last: bool) -> str:
     """Returns the summary that an answer contains.
 
     Args:
@@ -144,58 +149,34 @@ def summary_in(answer: Answer, job: Job, instructions: str, count: Count, *, cle
     Raises:
         AnswerRefusedError: the answer is no summary.
     """
-    if len(answer.text) > 8 * len(job.text) + 4_096:
-        raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
-    said = clean(answer.text)
-    text = _unlooped(said, job.text)
-    kind = "tool_calls" if answer.calls_tools else _FINISHES.get(answer.finish)
-    if said and not text and kind in (None, "cut_off"):
-        kind = "repeats"
+    text, kind = clean(answer.text), "tool_calls" if answer.calls_tools else _FINISHES.get(answer.finish)
     if kind == "cut_off":
         text = _whole_sentences(text)
         if count(text) >= job.summary_tokens // (2 if is_last else 1):
             kind = None
-    size, most = count(text), max(_LEAST, _LONGEST * job.summary_tokens)
-    kind = kind or _lack(text, size, job, instructions)
+    size, most = count(text), _most_tokens(job)
+    kind = kind or _lack(text, size, answer.characters, job)
     if kind is not None:
         raise AnswerRefusedError(kind)
-    return text if size <= most else _whole_sentences(text[: len(text) * most // size]) or text
+    is_whole = size <= most and answer.characters <= longest(job)
+    return text if is_whole else _whole_sentences(text[: len(text) * most // max(size, most)]) or text
 
 
-def _lack(text: str, size: int, job: Job, instructions: str) -> str | None:
-    """Returns why a text of this many tokens is no summary; None if its form is that of a summary."""
+def _lack(text: str, size: int, characters: int, job: Job) -> str | None:
+    """Returns why a text is no summary; None if its form is that of a summary.
+
+    Args:
+        size: tokens of the text.
+        characters: length of the answer before it was cut.
+    """
     if not text:
         return "empty"
     if len(text) <= _SHORT and _DECLINES.match(text):
         return "refusal"
-    if size >= job.source_tokens:
+    if size >= job.source_tokens or characters >= max(longest(job), len(job.text)):
         return "not_smaller"
-    return "copied" if _GOES_ON.match(text) or _is_copied(text, instructions) else None
-
-
-def _is_copied(text: str, instructions: str) -> bool:
-    """Returns True if the instructions contain every line of a text, except short ones."""
-    lines = [line.strip() for line in text.splitlines() if len(line.strip()) > _LINE]
-    return bool(lines) and all(line in instructions for line in lines)
-
-
-def _unlooped(text: str, source: str) -> str:
-    """Keeps only the first round of a loop; "" if little is left. A loop is a part that repeats four times or more.
-
-    Small models cannot end: SmolLM2 in llama.cpp repeats one line until its room is full. A loop runs to the end of
-    the text, and is at least half of it. A loop that is also in the source is a quotation.
-    """
-    if len(text) < _LOOP:
-        return text
-    period = len(text) - _LINE - text.rfind(text[-_LINE:], 0, -1)
-    start = len(text) - period
-    while start and text[start - 1] == text[start - 1 + period]:
-        start -= 1
-    size, said = len(text) - start, text[start : start + max(period, _LINE)]
-    if size < max(_LOOP, len(text) / 2) or size < _TIMES * period or source.count(said) >= _TIMES:
-        return text
-    kept = _whole_sentences(text[: start + period])
-    return kept if len(kept) >= _LOOP else ""
+    is_copied = len(text) > _LINE and text in enclosed(job.text, fence_of(job.text), before="")
+    return "copied" if is_copied and not job.level else None
 
 
 def _whole_sentences(text: str) -> str:

@@ -6,18 +6,16 @@ import logging
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 
 import tenacity
 
-from context_summarize.background import within
+from context_summarize.background import in_thread, within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY, AskLater
-from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, longest, read_answer, summary_in
 from context_summarize.summaries.failures import (
-    PER_CALL,
-    Allowance,
     Breaker,
     is_permanent,
     is_refusal,
@@ -61,6 +59,8 @@ class _Endpoint:
     """One provider and model, and what this session has learnt about them."""
 
     breaker: Breaker
+    reported: set[str] = field(default_factory=set)
+    """Kinds of permanent errors that were reported since its last summary."""
     takes_hints: bool = True
     """False once it has refused a request with hints (output limit, reasoning effort) and answered one without.
 
@@ -91,27 +91,27 @@ class Summarizer:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._config = services.config
-        self._clean = build_redactor(services.config.redact) or str
-        self._reported: set[str] = set()
-        """Kinds of permanent errors that were reported since the last summary."""
+        self._clean = services.redact or str
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
-        self._allowance = Allowance(lambda: services.totals.requests)
 
     def _endpoint(self, target: Target) -> _Endpoint:
         return self._endpoints.setdefault((target.name, target.model), _Endpoint(Breaker(self._services.clock)))
 
     def is_paused(self, target: Target) -> bool:
-        """Returns True while no call to this provider is allowed."""
-        return self._endpoint(target).breaker.retry_in_s is not None or not self._allowance.is_left
+        """Returns True while no call to this provider and model is allowed."""
+        return self._endpoint(target).breaker.is_open
 
-    def answered_elsewhere(self, provider: str) -> None:
-        """Ends the pause of the provider of this name, because it has answered the host's own request."""
-        for (name, _), endpoint in self._endpoints.items():
-            if name == provider:
-                endpoint.breaker.end_pause()
+    def answered_elsewhere(self, provider: str, model: object) -> None:
+        """Ends the pause of this provider and model: they have answered the host's own request.
+
+        Where calls for summaries name no model, the provider takes the one that it takes for the host.
+        """
+        for asked in ((provider, None), (provider, model)):
+            if asked in self._endpoints:
+                self._endpoints[asked].breaker.end_pause()
 
     def forget_failures(self) -> None:
-        """Closes all breakers. Lost calls still count, and refused hints are still left out."""
+        """Closes all breakers. Refused hints are still left out."""
         for endpoint in self._endpoints.values():
             endpoint.breaker.reset()
 
@@ -124,9 +124,9 @@ class Summarizer:
         """
         endpoint = self._endpoint(target)
         async with endpoint.breaker.turn():
-            if self.is_paused(target):
+            if endpoint.breaker.is_open:
                 wait = endpoint.breaker.retry_in_s
-                raise SummaryUnavailable("calls to this provider are paused", kind="breaker_open", retry_in_s=wait)
+                raise SummaryUnavailable("calls to this model are paused", kind="breaker_open", retry_in_s=wait)
             run, started = _Run(target, endpoint, endpoint.takes_hints, may_ask), self._services.clock()
             try:
                 text = await self._text_of(job, run)
@@ -135,16 +135,15 @@ class Summarizer:
             except Exception as error:
                 # The breaker has counted outages in `_call`. It counts a refusal here, once for each summary.
                 if is_refusal(error):
-                    endpoint.breaker.failed()
+                    endpoint.breaker.failed(error)
                 reported = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
-                self._report_failed(job, reported)
+                self._report_failed(job, reported, run)
                 raise reported from error
             summary = self._summary(job, run, text)
         self._report_made(summary, self._services.clock() - started)
         return summary
 
     def _report_made(self, summary: Summary, seconds: float) -> None:
-        self._reported.clear()
         data = {
             "key": summary.key,
             "level": summary.level,
@@ -159,18 +158,24 @@ class Summarizer:
         }
         self._services.outbox.put(SUMMARY, data)
 
-    def _report_failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """Reports a failure: a permanent one once until a summary is made, a pause before any call never."""
+    def _report_failed(self, job: Job, error: SummaryUnavailable, run: _Run) -> None:
+        """Reports a failure: a permanent one once until a summary is made, a pause before any call never.
+
+        The user is told of permanent ones. Of the others the compaction tells that shows fallbacks.
+        """
         if not error.attempts and not error.permanent:
             return
         self._services.totals.failed += 1
-        if error.permanent:
-            if error.kind in self._reported:
+        endpoint, target = run.endpoint, run.target
+        if is_permanent := error.permanent or endpoint.breaker.is_for_session:
+            if error.kind in endpoint.reported:
                 return
-            self._reported.add(error.kind)
-        log = logger.error if error.permanent else logger.warning
-        text = "no summary for key %s, level %d: %s (%s); a request that needs it gets a fallback"
-        log(text, job.key[:12], job.level, error, error.kind)
+            endpoint.reported.add(error.kind)
+        logger.debug("no summary for key %s, level %d: %s (%s)", job.key[:12], job.level, error, error.kind)
+        if is_permanent:
+            asked = target.name if target.model is None else f"{target.name} ({target.model})"
+            until = ", and is not asked again in this session" if endpoint.breaker.is_for_session else ""
+            self._services.outbox.tell(f"context: {asked} writes no summary{until}: {error} ({error.kind})", "error")
         event = {"key": job.key, "level": job.level, "kind": error.kind, "error": str(error)}
         self._services.outbox.put(FAILURE, {**event, "attempts": error.attempts, "retry_in_s": error.retry_in_s})
 
@@ -221,8 +226,8 @@ class Summarizer:
         """Makes one call, and at most two more after temporary errors, if no long wait and no pause stands between."""
 
         def gives_up(state: tenacity.RetryCallState) -> bool:
-            is_paused = run.endpoint.breaker.retry_in_s is not None
-            return is_paused or state.attempt_number >= _ATTEMPTS or wait_seconds(state) > LONGEST_WAIT
+            is_late = state.attempt_number >= _ATTEMPTS or wait_seconds(state) > LONGEST_WAIT
+            return is_late or run.endpoint.breaker.is_open
 
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(is_temporary),
@@ -237,25 +242,21 @@ class Summarizer:
         """Makes one call and returns the summary that it brings.
 
         Raises:
-            SummaryUnavailable: no call is allowed now, or a hook denies it.
+            SummaryUnavailable: a hook denies it.
             AnswerRefusedError: the answer is no summary.
             Exception: the provider's own error.
         """
-        if not self._allowance.is_left:
-            why = "calls for summaries are paused: too many of them brought no usable summary"
-            raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
         await self._ask_hooks(run)
-        self._allowance.left -= PER_CALL
         endpoint = run.endpoint
         try:
             text = await self._ask_provider(job, run)
         except Exception as error:
-            has_opened = not is_refusal(error) and endpoint.breaker.failed(permanent=is_permanent(error))
-            if has_opened:
-                logger.warning("provider %s failed several times in a row; calls for summaries pause", run.target.name)
+            if not is_refusal(error) and endpoint.breaker.failed(error) and not is_permanent(error):
+                text = f"context: {run.target.name} failed several times in a row; calls for summaries pause"
+                self._services.outbox.tell(text, "warning")
             raise
-        self._allowance.left += PER_CALL
-        endpoint.breaker.reset()
+        endpoint.breaker.answered()
+        endpoint.reported.clear()
         endpoint.takes_hints = run.has_hints  # False if it has now answered a request without them
         return text
 
@@ -285,12 +286,12 @@ class Summarizer:
 
         async def complete() -> Answer:
             own_call.set(True)  # only in the task of this call
-            return read_answer(await target.provider.complete(request, **call_options(target)))
+            return read_answer(await target.provider.complete(request, **call_options(target)), longest(job))
 
         run.attempts += 1
         self._services.totals.calls += 1
         answer = await within(complete, max(_CALL_SECONDS, 2 * self._config.wait_seconds))
         run.answers.append(answer)
         self._services.totals.answered(answer)
-        count, is_last = self._services.count, run.had_bad_answer
-        return summary_in(answer, job, instructions, count, clean=self._clean, is_last=is_last)
+        read = partial(summary_in, count=self._services.count, clean=self._clean, is_last=run.had_bad_answer)
+        return await in_thread(len(answer.text), read, answer, job)

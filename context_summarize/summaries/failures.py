@@ -1,8 +1,9 @@
-"""Classifies a provider's errors, limits the calls that bring no summary, and contains the circuit breaker."""
+"""Classifies a provider's errors, and contains the circuit breaker."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -54,7 +55,8 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (LLMError, "unavailable"),
     (ConnectionError, "connection"),
 )
-_PERMANENT = frozenset({"quota", "auth", "not_found", "configuration"})
+_LASTING = frozenset({"auth", "not_found", "configuration"})
+"""Kinds of errors that do not go away while a session lasts: 401, 403, 404, a wrong configuration."""
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
 
@@ -78,8 +80,8 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Returns True if no request can succeed: auth, quota, an unknown model, a wrong configuration."""
-    return kind_of(error) in _PERMANENT
+    """Returns True if no request can succeed soon: auth, quota, an unknown model, a wrong configuration."""
+    return kind_of(error) in _LASTING or kind_of(error) == "quota"
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -115,31 +117,6 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
     )
 
 
-LOSSES, PER_CALL = 300, 10
-"""The allowance is 300 points. A lost call costs ten, and a served request gives one back. So in 300 requests at most
-(300 + 300) / 10 = 60 calls are lost."""
-
-
-class Allowance:
-    """Limits the calls that bring no summary, for models whose occasional good answer closes the breaker again.
-
-    Two of three answers of SmolLM2-135M were no summaries. Without this limit it wastes 100 calls in 300 requests.
-    """
-
-    def __init__(self, served: Callable[[], int]) -> None:
-        self._served, self._counted = served, 0
-        self.left = LOSSES
-        """A call takes `PER_CALL` of it, and returns them if it brings a summary."""
-
-    @property
-    def is_left(self) -> bool:
-        """True while one more call may be lost."""
-        served = self._served()
-        self.left = min(LOSSES, self.left + served - self._counted)
-        self._counted = served
-        return self.left >= PER_CALL
-
-
 FAILURES = 5
 """Failed calls in a row that open the breaker."""
 FIRST_PAUSE, LONGEST_PAUSE = 60.0, 600.0
@@ -147,38 +124,63 @@ FIRST_PAUSE, LONGEST_PAUSE = 60.0, 600.0
 
 
 class Breaker:
-    """Five failures of a provider in a row stop its calls for a time; then one call at a time probes it."""
+    """Stops the calls to one provider and model: for a time after five failures in a row, for the session if none can
+    succeed. After a pause one call at a time probes it.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._failures, self._pause, self._until = 0, 0.0, 0.0
         self._probing = asyncio.Lock()
+        self._has_answered = False
+        self.reset()
+
+    def answered(self) -> None:
+        """Closes the breaker, because a call has brought a summary."""
+        self._has_answered = True
+        self.reset()
+
+    def reset(self) -> None:
+        """Closes the breaker and forgets its failures."""
+        self._failures, self._pause, self._until, self._lasting = 0, 0.0, 0.0, 0
+
+    @property
+    def is_open(self) -> bool:
+        """True while no call is allowed."""
+        return self._clock() < self._until
+
+    @property
+    def is_for_session(self) -> bool:
+        """True while calls are stopped for the rest of the session."""
+        return self._until == math.inf
 
     @property
     def retry_in_s(self) -> float | None:
-        """Seconds until a call is allowed; None if one is allowed now."""
-        return left if (left := self._until - self._clock()) > 0 else None
+        """Seconds until a call is allowed; None if one is allowed now, or none for the rest of the session."""
+        return self._until - self._clock() if self.is_open and not self.is_for_session else None
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Lets a call run. After a pause the first call is a probe; the others wait for its outcome."""
         return self._probing if self._pause else nullcontext()
 
-    def reset(self) -> None:
-        """Closes the breaker and forgets its failures."""
-        self._failures, self._pause, self._until = 0, 0.0, 0.0
-
-    def failed(self, *, permanent: bool = False) -> bool:
-        """Counts a failed call; `permanent` opens the breaker at once. Returns True if failures in a row open it."""
+    def failed(self, error: BaseException) -> bool:
+        """Counts a failed call; returns True if a pause begins."""
         self._failures += 1
-        if self.retry_in_s is not None:  # the call began before the pause, so it is no probe
+        if self.is_open:  # the call began before the pause, so it is no probe
             return False
-        is_probe = self._pause > 0
-        if not (is_probe or permanent or self._failures >= FAILURES):
+        # Where no call has succeeded yet, the requests are wrong; later it may be one text that the provider refuses.
+        is_wrong = kind_of(error) == "invalid_request" and not self._has_answered
+        is_lasting = kind_of(error) in _LASTING or is_wrong
+        if not (self._pause or is_lasting or is_permanent(error) or self._failures >= FAILURES):
             return False
+        self._lasting += is_lasting
         self._pause = min(LONGEST_PAUSE, 2 * self._pause if self._pause else FIRST_PAUSE)
-        self._until = self._clock() + self._pause
-        return not permanent
+        self._until = math.inf if is_lasting else self._clock() + self._pause
+        return True
 
     def end_pause(self) -> None:
-        """Ends the pause, because the provider has answered another caller: the next call is a probe."""
-        self._until = 0.0
+        """Ends the pause, because provider and model have answered another caller: the next call is a probe.
+
+        If the probe meets an error that lasts, the pause is not ended again.
+        """
+        if self._lasting < 2:
+            self._until = 0.0

@@ -87,25 +87,37 @@ def load_prompts(name_or_folder: str) -> PromptSet:
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
-    folder = find_set(name_or_folder)
-    if problems := list(find_problems(folder)):
+    templates, problems = _read_set(find_set(name_or_folder))
+    if problems:
         more = f"; `context-summarize prompts check {name_or_folder}` lists all {len(problems)} problems"
         raise TemplateError(f"{problems[0]}{more if len(problems) > 1 else ''}")
-    return PromptSet(*(_read(folder / name, slots) for name, slots in _FILES.items()))
+    return PromptSet(*templates)
 
 
-def find_problems(folder: Path) -> Iterator[str]:
-    """Yields every problem of a folder as a set, with its remedy, file by file.
+def find_problems(folder: Path) -> list[str]:
+    """Returns every problem of a folder as a set, with its remedy, file by file."""
+    return _read_set(folder)[1]
 
-    If a file's header or text cannot be read, its other problems appear only after that is corrected.
-    """
+
+def _read_set(folder: Path) -> tuple[list[PromptTemplate], list[str]]:
+    """Returns the files that can be read, and every problem."""
+    templates, problems = list[PromptTemplate](), list[str]()
     for name, slots in _FILES.items():
+        path = folder / name
         try:
-            template = _read(folder / name, slots)
+            text = _text(path)
         except TemplateError as error:
-            yield str(error)
-        else:
-            yield from (f"{template.path}: {problem}" for problem in _wrong_variables(template.body, slots))
+            problems.append(str(error))
+            continue
+        header, body, wrong = _parts(text.split("\n"), slots.header)
+        found = (
+            [*wrong, *_wrong_variables(body, slots)]
+            if body.strip()
+            else [*wrong, ": no text in it; write the template, or copy it from the default set"]
+        )
+        problems += [f"{path}{problem}" for problem in found]
+        templates.append(PromptTemplate(path, hashlib.sha256(text.encode("utf-8")).hexdigest(), header, body))
+    return templates, problems
 
 
 def find_set(name_or_folder: str) -> Path:
@@ -144,8 +156,8 @@ def sets_folder() -> Path:
     return packed if packed.is_dir() else package.parent / "prompts"
 
 
-def _read(path: Path, slots: _Slots) -> PromptTemplate:
-    """Returns the template of a file, without a check of its variables."""
+def _text(path: Path) -> str:
+    """Returns the text of a file, with line ends as LF and without trailing newlines."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -154,44 +166,40 @@ def _read(path: Path, slots: _Slots) -> PromptTemplate:
         raise TemplateError(f"{path}: cannot be read ({error.strerror}); make it a readable file") from error
     except UnicodeDecodeError as error:
         raise TemplateError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
-    header, body = _header(path, text.split("\n"), slots.header)
-    if not body.strip():
-        raise TemplateError(f"{path}: no text in it; write the template, or copy it from the default set")
-    return PromptTemplate(path, hashlib.sha256(text.encode("utf-8")).hexdigest(), header, body)
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
-def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str]:
-    """Returns the header's values, and the body without the blank lines around it."""
+def _parts(lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str, list[str]]:
+    """Returns the header's values, the body without the blank lines around it, and the problems of the header."""
     if lines[0].rstrip() != "---":
-        return {}, "\n".join(lines).strip("\n")
+        return {}, "\n".join(lines).strip("\n"), []
     end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
     if end is None:
-        raise TemplateError(f"{path}: the header has no end; close it with a line ---")
-    header: dict[str, str] = {}
+        return {}, "\n".join(lines[1:]), [": the header has no end; close it with a line ---"]
+    header, wrong = dict[str, str](), list[str]()
     for number, line in enumerate(lines[1:end], 2):
         key, colon, value = (part.strip() for part in line.partition(":"))
         if key and not (colon and key in keys):
             takes = f"write key: value; this header takes {_listed(sorted(keys))}"
-            raise TemplateError(f"{path}, line {number}: unknown key {key!r}{_nearest(key, keys)}; {takes}")
-        if key:
+            wrong.append(f", line {number}: unknown key {key!r}{_nearest(key, keys)}; {takes}")
+        elif key:
             header[key] = value
-    return header, "\n".join(lines[end + 1 :]).strip("\n")
+    return header, "\n".join(lines[end + 1 :]).strip("\n"), wrong
 
 
 def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:
     """Yields the problems of the variables of a text, the most serious first."""
-    if not Template(body).is_valid():
-        found = next(match for match in Template.pattern.finditer(body) if match.group("invalid") is not None)
-        seen, number = body[found.start() : found.start() + 12], body.count("\n", 0, found.start()) + 1
-        yield f"a single $ at {seen!r}, line {number} of the text; write $$ for a dollar sign, $name for a variable"
-        return
+    for found in Template.pattern.finditer(body):
+        if found.group("invalid") is not None:
+            seen, number = body[found.start() : found.start() + 12], body.count("\n", 0, found.start()) + 1
+            place = f"a single $ at {seen!r}, line {number} of the text"
+            yield f": {place}; write $$ for a dollar sign, $name for a variable"
     used, known = set(Template(body).get_identifiers()), slots.required | slots.optional
     for name in sorted(used - known):
         taken = _dollars(known)
-        yield f"unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
+        yield f": unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
     for name in sorted(slots.required - used):
-        yield f"the variable ${name} is missing; this file needs {_dollars(slots.required)}"
+        yield f": the variable ${name} is missing; this file needs {_dollars(slots.required)}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

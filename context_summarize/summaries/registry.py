@@ -12,7 +12,7 @@ from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
-from context_summarize.redaction import traceback_of
+from context_summarize.redaction import traceback_of, withholds
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
@@ -109,7 +109,7 @@ class SummaryRegistry:
             text = "a summary could not be made, so a request that needs it gets a fallback: %s"
             logger.error(text, traceback_of(error, self._services.config.redact))
         finally:
-            self._services.outbox.begin()  # the next request, which would also do it, may come much later
+            self._services.outbox.start()  # the next request, which would also do it, may come much later
 
     async def look_up(self, nodes: Sequence[Node]) -> None:
         """Takes the texts of these nodes from the store, if it has them. Starts no call for the others."""
@@ -139,7 +139,11 @@ class SummaryRegistry:
             async with self._reading:  # one after the other, so that the calls keep the order of their start
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, log, children, self._services.count)
+            if withholds(self._services.redact):  # what is withheld is summarised by code, and not stored
+                return
             summary = await self._summarizer.make(job, target, lambda: self._waits > 0)
+        if withholds(self._services.redact):
+            return
         self._texts[node.key] = summary
         self._is_silent = False
         await self._services.store.put(summary)

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from context_summarize.config import Config
 from context_summarize.events import Outbox
+from context_summarize.redaction import Redact
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.prompts import PromptSet
@@ -69,6 +70,8 @@ class Services:
     outbox: Outbox
     totals: Statistics
     """The running sums. `statistics()` fills in the figures of the log and the view."""
+    redact: Redact | None
+    """Removes secrets from a text."""
     count: Count
     """Returns the tokens of a text."""
     clock: Callable[[], float]

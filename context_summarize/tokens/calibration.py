@@ -1,10 +1,14 @@
-"""Corrects our token estimates with the provider's figures: a ratio for its tokenizer, a constant for its tools."""
+"""Corrects our token estimates with the provider's figures: by a ratio, and by the tools' tokens that are left over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from statistics import fmean, linear_regression
 from typing import Any
+
+from context_summarize.tokens.measure import input_tokens
+
+_LEAST, _MOST = 0.7, 1.6
+"""Bounds of the ratio: those of tokenizers in use."""
 
 
 class Meter:
@@ -12,7 +16,8 @@ class Meter:
 
     def __init__(self) -> None:
         self._ratio, self._constant = 1.0, 0.0
-        self._seen: list[tuple[int, int]] = []
+        self._compared: tuple[int, int] | None = None
+        """Estimate and figure of the request from which the next one must differ enough to show the ratio."""
         self._served: tuple[int, int, bool] | None = None
         self._is_claimed = False
         self._last: int | None = None
@@ -50,12 +55,12 @@ class Meter:
 
     def is_of_view(self, usage: Mapping[str, Any]) -> bool:
         """Returns True if these may be the figures of the served view. Figures below 0.6 of it are a helper's."""
-        return self._served is not None and _actual(usage) >= max(0.6 * self._served[0], 1)
+        return self._served is not None and input_tokens(usage) >= max(0.6 * self._served[0], 1)
 
     def _taken(self, usage: Mapping[str, Any]) -> bool:
         if self._served is None or not self.is_of_view(usage):
             return False
-        (estimate, conversation, may_chain), actual = self._served, _actual(usage)
+        (estimate, conversation, may_chain), actual = self._served, input_tokens(usage)
         self._served = None
         # A chain repeats the last conversation. Tools that are not counted yet also exceed the expected figure. But
         # their excess is the same next time, while that of a chain grows by a whole conversation.
@@ -69,18 +74,21 @@ class Meter:
         return True
 
     def _learn(self, estimate: int, actual: int) -> None:
+        """Takes the ratio from the difference of two requests; what it leaves over of the newest are its tools.
+
+        The ratio of one request alone would count the tools as text, and be wrong after each compaction.
+        """
         expected = self.correct(estimate)
         if abs(actual - expected) > 0.25 * expected:
-            self._seen = []  # another model
-        self._seen = [*self._seen, (estimate, actual)][-8:]
-        estimates, actuals = zip(*self._seen, strict=True)
-        if max(estimates) > 1.2 * min(estimates):  # else ratio and constant cannot be separated
-            self._ratio = min(max(linear_regression(estimates, actuals).slope, 0.7), 1.6)
-            self._constant = fmean(actuals) - self._ratio * fmean(estimates)
-        else:
-            self._constant = actual - self._ratio * estimate
+            self._compared = None  # another model
+        before, figure = self._compared or (estimate, actual)
+        if abs(estimate - before) > 0.2 * min(estimate, before):
+            self._ratio = _bounded((actual - figure) / (estimate - before))
+            self._compared = None
+        self._compared = self._compared or (estimate, actual)
+        self._constant = actual - self._ratio * estimate
         if self._constant < 0:
-            self._ratio, self._constant = min(max(sum(actuals) / max(sum(estimates), 1), 0.7), 1.6), 0.0
+            self._ratio, self._constant = _bounded(actual / max(estimate, 1)), 0.0
 
     def correct(self, estimate: int) -> int:
         """Returns the tokens that the provider will most likely count for that estimate."""
@@ -95,7 +103,5 @@ class Meter:
         return max(0, int((tokens - self._constant) / self._ratio))
 
 
-def _actual(usage: Mapping[str, Any]) -> int:
-    """Returns the input tokens that a provider reports. `input_tokens` may already include cache reads."""
-    figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
-    return sum(figure for figure in figures if type(figure) is int and figure > 0)
+def _bounded(ratio: float) -> float:
+    return min(max(ratio, _LEAST), _MOST)

@@ -48,19 +48,14 @@ def after_cut(text: str, at: int) -> str:
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 
 
-def cut_middle(text: str, limit_bytes: int, characters: int | None = None) -> str:
-    """Returns head (two thirds), a count of what was left out, and tail (one third); a short text is unchanged.
-
-    Args:
-        characters: the length of the whole text, if `text` has only its two ends.
-    """
+def cut_middle(text: str, limit_bytes: int) -> str:
+    """Returns head (two thirds), a count of what was left out, and tail (one third); a short text is unchanged."""
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
         return text
     data = text.encode("utf-8", "surrogatepass")
     head = data[: limit_bytes * 2 // 3].decode("utf-8", "ignore")
     tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
-    whole = characters or len(text)
-    note = f"[… {whole - len(head) - len(tail):,} of {whole:,} characters left out …]"
+    note = f"[… {len(text) - len(head) - len(tail):,} of {len(text):,} characters left out …]"
     return f"{head}\n{note}\n{after_cut(text, len(text) - len(tail))}"
 
 

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError
+from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 from amplifier_core.message_models import ChatRequest
 from amplifier_core.models import HookResult
 
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer, settle
 from tests.support.managed import Managed
-from tests.support.recorder import Recorder
+from tests.support.recorder import Recorder, Screen
 from tests.support.rows import tool_session
 from tests.support.virtual import run_virtually
 
-
-class Screen(Recorder):
-    """A host with a screen."""
-
-    def __init__(self, parent_id: str | None = None) -> None:
-        super().__init__()
-        self.parent_id = parent_id
-        self.lines: list[tuple[str, str]] = []
-
-    async def process_hook_result(self, result: HookResult, event: str, hook: str) -> HookResult:
-        self.lines.append((result.user_message_level, result.user_message or ""))
-        return result
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False, "keep_recent": 4}
+DOWN = ProviderUnavailableError("503", retryable=False)
 
 
 async def slowly(request: ChatRequest) -> str:
@@ -79,8 +70,30 @@ def test_a_long_wait_of_several_requests_is_told_once():
 
 async def test_fallbacks_are_told_as_a_warning():
     lines = await told(Screen(), ScriptedProvider(then=AuthenticationError("no", provider="main")))
-    assert [level for level, _ in lines] == ["info", "warning"]
-    assert "the provider did not write" in lines[1][1]
+    assert [level for level, _ in lines] == ["error", "info", "warning"]
+    assert "writes no summary, and is not asked again in this session: AuthenticationError: no (auth)" in lines[0][1]
+    assert "the provider did not write" in lines[2][1]
+
+
+@pytest.mark.parametrize(
+    ("screen", "settings", "level"),
+    [
+        (Screen(), {}, logging.INFO),
+        (Screen("parent"), {}, logging.INFO),
+        (Screen(), {"announce": False}, logging.INFO),
+        (Recorder(), {}, logging.WARNING),
+    ],
+    ids=["screen", "sub-agent", "silent", "no screen"],
+)
+async def test_a_terminal_that_shows_the_log_shows_no_failure_twice(screen, settings, level, caplog):
+    """What the user is told is in the log at info; keys are for debugging. Where nobody is told, the log warns."""
+    caplog.set_level(logging.DEBUG, "context_summarize")
+    session = Managed(900, provider=lambda: ScriptedProvider(then=DOWN), host=screen, **SMALL, **settings)
+    await (await session.take(tool_session(8))).view()
+    levels = {record.levelno for record in caplog.records if "summar" in record.getMessage()}
+    assert max(levels) == level
+    assert {record.levelno for record in caplog.records if "for key" in record.getMessage()} == {logging.DEBUG}
+    await session.manager.close()
 
 
 @pytest.mark.parametrize(("screen", "settings"), [(Screen(), {"announce": False}), (Screen("parent"), {})])

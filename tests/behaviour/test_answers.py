@@ -1,4 +1,4 @@
-"""What counts as a summary: an answer of any language and manner is one, and seven forms are none."""
+"""What counts as a summary: an answer of any language and manner is one, and six forms are none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.support.rows import assistant, user
 
 GOOD = "Goal: find order HAT136. State: found."
 ENGLISH = "Please fix the login bug in auth.py. The tests of src/parse.py run now, and 42 of them passed. "
-CHINESE = "请帮我修复登录模块里的错误，然后运行全部测试，并且把结果写进报告。"  # noqa: RUF001 - its own commas
 
 CORPUS = (ROOT / "tests" / "corpora" / "good_summaries.jsonl").read_text("utf-8").splitlines()
 SUMMARIES = [json.loads(line) for line in CORPUS]
@@ -55,10 +54,6 @@ def wordy(request: ChatRequest) -> str:
     return str(request.messages[-1].content) * 2
 
 
-def instructions(request: ChatRequest) -> str:
-    return "\n".join(str(request.messages[0].content).splitlines()[-8:])
-
-
 def transcript(request: ChatRequest) -> str:
     return str(request.messages[-1].content)[:400]
 
@@ -74,24 +69,19 @@ TOOL_CALL = ToolCall(id="a", name="f", arguments={})
         (SimpleNamespace(content=5), "empty"),
         (response(ThinkingBlock(thinking="hm")), "empty"),
         (wordy, "not_smaller"),
-        (f"Goal: a flight. {'The user asked which of the three options works. ' * 8}", "repeats"),
-        (CHINESE * 6, "repeats"),
         (ended("content_filter"), "refusal"),
         ("I'm sorry, but I can't help with that.", "refusal"),
         (ended("error"), "failed"),
         (ended("MAX_TOKENS"), "cut_off"),
         (response(finish="length"), "cut_off"),
-        ("## Summary 7 of 6\nThe bug was mended.", "copied"),
-        ("#3 user\nThank you, that was all.", "copied"),
-        (instructions, "copied"),
         (transcript, "copied"),
         (response(TextBlock(text=GOOD), calls=[TOOL_CALL]), "tool_calls"),
         (response(TextBlock(text=GOOD), ToolCallBlock(id="a", name="f", input={})), "tool_calls"),
         (SimpleNamespace(content=[{"type": "tool_use", "id": "a"}], tool_calls=None), "tool_calls"),
     ],
 )
-async def test_seven_forms_are_no_summary(answer, kind):
-    """Empty, too long, a loop, refused or failed, cut off, the request copied back, a call in place of a text."""
+async def test_six_forms_are_no_summary(answer, kind):
+    """Empty, too long, refused or failed, cut off, the transcript copied back, a call in place of a text."""
     given = (lambda _: answer) if isinstance(answer, SimpleNamespace) else answer
     assert await judged(given) == ([], {kind})
 
@@ -110,13 +100,12 @@ def cut_off(end: str) -> ChatResponse:
         (shaped([TextBlock(text=f" {GOOD} "), ThinkingBlock(thinking="hm"), TextBlock(text="two\n")]), f"{GOOD} \ntwo"),
         (shaped([{"type": "text", "text": GOOD}, {"type": "text", "text": None}, 5, None]), GOOD),
         (shaped(f" {GOOD} "), GOOD),
-        (f"{told(8)}{' It goes on with the other options.' * 40}", told(8)),
         (cut_off(" And then it w"), told(20)),
         (cut_off("\nAnd a ha"), told(20)),
         (cut_off(' He said "go." Then'), f'{told(20)} He said "go."'),
     ],
 )
-async def test_of_an_answer_the_texts_of_its_blocks_are_kept_up_to_a_loop_or_its_last_whole_sentence(answer, text):
+async def test_of_an_answer_the_texts_of_its_blocks_are_kept_up_to_its_last_whole_sentence(answer, text):
     """What was cut off is asked for a second time with more room before."""
     stored, refused = await judged(answer)
     assert (set(stored), refused) == ({text}, set())

@@ -11,7 +11,7 @@ from typing import Any
 
 from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
-from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
+from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT, STARTED
 from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
@@ -48,6 +48,10 @@ async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
     assert (told["before_messages"], told["after_messages"]) == (32, len(view))
     assert (told["before_tokens"], told["after_tokens"]) == (pre["tokens"], size(view))
     assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 175, 1)
+    [started], [finished] = made.host.of(STARTED), made.host.of(FINISHED)
+    assert started == {"reason": "must_fit", "input_tokens_before": pre["tokens"], "budget": 900}
+    sizes = {"input_tokens_before": pre["tokens"], "input_tokens_after": size(view)}
+    assert finished == {"outcome": "completed", **sizes}
 
 
 async def test_numbers_in_frames_are_no_values_of_the_user():
@@ -105,7 +109,9 @@ async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_s
     made.budget = int(await made.manager.get_token_count() / 0.8)
     before = await made.view()
     assert nodes(before) == []
-    assert [name for name in made.host.names() if name.startswith("context:")] == [PRE_COMPACT, POST_COMPACT]
+    told = [name for name in made.host.names() if name.startswith("context:")]
+    assert told == [PRE_COMPACT, STARTED, POST_COMPACT, FINISHED]
+    assert made.host.of(FINISHED)[0]["outcome"] == "cancelled"
     [pre], [post] = made.host.of(PRE_COMPACT), made.host.of(POST_COMPACT)
     assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
     assert (post["segments"], post["merged"], post["fallbacks"]) == (0, 0, 0)

@@ -58,7 +58,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(factory, ca
     for row in tool_session(15, size=300):
         view = await (await made.add([row])).view()
         fired.append(made.host.compactions)
-        assert view[0] == {"role": "system", "content": LONG, "metadata": {}}
+        assert view[0] == {"role": "system", "content": LONG, "metadata": {"shown_by": "context-summarize"}}
         assert broken_pairs(view) == []
     assert max(after - before for before, after in zip(fired, fired[10:], strict=False)) <= 2
     [event] = made.host.of("context-summarize:over_budget")

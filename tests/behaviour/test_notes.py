@@ -72,7 +72,8 @@ async def test_after_many_compactions_the_thread_stands_right_before_the_verbati
     view, row = await session.view(), notes(await session.view())
     end = nodes(view)[-1]["metadata"]["messages"][1]
     assert row == view[view.index(nodes(view)[-1]) + 1]
-    assert row["metadata"] == {"source": "context-summarize", "ephemeral": True, "notes": [1, end]}
+    marks = {"shown_by": "context-summarize", "source": "context-summarize", "ephemeral": True, "persisted": True}
+    assert row["metadata"] == {**marks, "notes": [1, end]}
     assert row["role"] == "system"
     lines, shown = lines_of(view), str(view)
     done = [task for task in range(TASKS) if (task + 1) * 14 < end - 40]

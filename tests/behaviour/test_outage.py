@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
+from amplifier_core.llm_errors import AuthenticationError, NotFoundError, ProviderUnavailableError
 
 from context_summarize.testing import FALLBACK_LINE, ScriptedProvider, broken_pairs
 from tests.support.effort import LONG
 from tests.support.gated import Gated
 from tests.support.managed import Managed
-from tests.support.recorder import Clock, Recorder, recording
+from tests.support.recorder import Recorder, Screen, recording
 from tests.support.rows import tool_session
 from tests.support.views import nodes, size
 from tests.support.virtual import run_virtually
@@ -22,24 +22,28 @@ STEP = 5
 ANSWER = "Goal: customers asked for bookings. State: done."
 
 
+START = 120
+"""Virtual seconds after which the outage begins."""
+
+
 async def session(minutes: float, error: Exception) -> tuple[Recorder, list[float], list[tuple[float, int]]]:
-    """The recorded session over an outage from 1,120 on: (events, times of calls, time and fallbacks of compactions).
+    """The recorded session over an outage: (events, times of calls, time and fallbacks of compactions).
 
     Each call takes a second.
     """
-    clock, called_at, compactions = Clock(), list[float](), list[tuple[float, int]]()
-    start, end = 1_120, 1_120 + minutes * 60
+    loop, called_at, compactions = asyncio.get_running_loop(), list[float](), list[tuple[float, int]]()
+    end = START + minutes * 60
 
-    def then(request: Any) -> str:
-        called_at.append(clock.time)
-        clock.time += 1
-        if start <= called_at[-1] < end:
+    async def then(request: Any) -> str:
+        called_at.append(asked := loop.time())
+        await asyncio.sleep(1)
+        if START <= asked < end:
             raise error
         return ANSWER
 
     provider = ScriptedProvider(then=then, name="main", context_window=20_000, max_output_tokens=2_000)
     host = Recorder({"main": provider})
-    made = Managed(provider=lambda: provider, host=host, clock=clock, sleep=clock.sleep, keep_recent=6)
+    made = Managed(provider=lambda: provider, host=host, clock=loop.time, keep_recent=6)
     rows = recording()[: 600 if minutes <= 10 else 900]
     for row in rows:
         if row["role"] == "assistant":
@@ -47,9 +51,9 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, list[floa
             assert broken_pairs(await made.view()) == []
             assert await made.manager.get_token_count() <= 17_000
             if host.compactions > before:
-                compactions.append((clock.time, host.of("context:post_compact")[-1]["fallbacks"]))
-            clock.time += STEP
-            if not start <= clock.time < end:
+                compactions.append((loop.time(), host.of("context:post_compact")[-1]["fallbacks"]))
+            await asyncio.sleep(STEP)
+            if not START <= loop.time() < end:
                 await made.manager.observe_response("llm:response", {"provider": "main", "status": "ok", "usage": {}})
         await made.add([row])
     assert await made.rows() == rows
@@ -58,39 +62,68 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, list[floa
 
 
 @pytest.mark.parametrize("minutes", [10, 15] if LONG else [10])
-async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction(minutes):
+def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction(minutes):
     """Ten minutes: at most 12 calls. However long: the first compaction after it shows no fallback any more."""
-    _, called_at, compactions = await session(minutes, ProviderUnavailableError("down"))
-    end = 1_120 + minutes * 60
-    assert 1 <= len([at for at in called_at if 1_120 <= at < end]) <= 12 * minutes / 10
-    assert any(count for at, count in compactions if 1_120 <= at < end), "the outage was never felt"
+    _, called_at, compactions = run_virtually(session(minutes, ProviderUnavailableError("down")))
+    end = START + minutes * 60
+    assert 1 <= len([at for at in called_at if START <= at < end]) <= 12 * minutes / 10
+    assert any(count for at, count in compactions if START <= at < end), "the outage was never felt"
     after = [count for at, count in compactions if at > end]
     assert after, "no compaction after the outage: the session is too short for this test"
     assert after[0] == after[-1] == 0
 
 
-async def test_a_lasting_error_is_told_once(caplog):
+def test_a_lasting_error_is_told_once(caplog):
     """Auth: no retry, one error in the log, one event, until calls succeed again."""
-    host, _, compactions = await session(8, AuthenticationError("401 invalid key"))
+    host, _, compactions = run_virtually(session(8, AuthenticationError("401 invalid key")))
     [error] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "auth" in error.getMessage()
     assert host.count("context-summarize:failure") == 1
     assert compactions[-1][1] == 0
 
 
-async def test_nothing_is_stored_that_comes_from_a_fallback_summary():
-    error, clock = ProviderUnavailableError("down"), Clock()
-    provider = ScriptedProvider(then=error, context_window=8_000, max_output_tokens=1_000)
-    made = Managed(provider=lambda: provider, clock=clock, sleep=clock.sleep, keep_recent=6)
-    for row in recording()[:300]:
-        await made.add([row])
-        if row["role"] == "assistant":
-            await made.view()
-            clock.time += 1
-    shown = nodes(await made.view())
-    assert any(row["metadata"]["level"] for row in shown), "nothing was merged"
-    assert all(FALLBACK_LINE in row["content"] for row in shown)
-    assert made.store.summaries == []
+def unknown_model(request: Any) -> str:
+    if request.model == "gone":
+        raise NotFoundError("no such model: gone")
+    return ANSWER
+
+
+async def test_a_wrong_summary_model_is_asked_for_once_and_the_user_is_told_once():
+    """The agent's own model answers all the time."""
+    provider, screen = ScriptedProvider(then=unknown_model, name="main"), Screen()
+    screen.providers = {"main": provider}
+    parts: dict[str, Any] = {"summary_provider": "main", "summary_model": "gone", "max_concurrency": 1}
+    made = Managed(3_000, provider=lambda: provider, host=screen, keep_recent=4, segment_tokens=256, **parts)
+    for turn in range(60):
+        await made.add(tool_session(1, size=600, start=turn))
+        await made.view()
+        await made.manager.observe_response("llm:response", {"provider": "main", "model": "good", "status": "ok"})
+    assert made.host.compactions > 3
+    assert provider.calls == 1
+    [line] = [line for level, line in screen.lines if level == "error"]
+    assert "main (gone) writes no summary, and is not asked again in this session: NotFoundError" in line
+    await made.manager.close()
+
+
+def test_nothing_is_stored_that_comes_from_a_fallback_summary():
+    async def shown() -> list[dict[str, Any]]:
+        provider = ScriptedProvider(
+            then=ProviderUnavailableError("down"), context_window=8_000, max_output_tokens=1_000
+        )
+        made = Managed(provider=lambda: provider, clock=asyncio.get_running_loop().time, keep_recent=6)
+        for row in recording()[:300]:
+            await made.add([row])
+            if row["role"] == "assistant":
+                await made.view()
+                await asyncio.sleep(1)
+        assert made.store.summaries == []
+        view = nodes(await made.view())
+        await made.manager.close()
+        return view
+
+    rows = run_virtually(shown())
+    assert any(row["metadata"]["level"] for row in rows), "nothing was merged"
+    assert all(FALLBACK_LINE in row["content"] for row in rows)
 
 
 def test_a_summariser_that_hangs_is_waited_for_and_told_once_until_a_summary_comes(caplog):

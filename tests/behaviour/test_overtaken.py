@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
+from context_summarize.events import PRE_COMPACT
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import Gated, answer, settle
@@ -22,18 +23,15 @@ SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 
 
 
 class Host(Recorder):
-    """A host that does something at the moment when a compaction writes its notes."""
+    """A host that does something while a compaction is announced."""
 
     during: Callable[[], Any] | None = None
 
-    def get_capability(self, name: str) -> Callable[[], list[Any]] | None:
-        return self._operations if name == "context.active_operations" else None
-
-    def _operations(self) -> list[Any]:
-        during, self.during = self.during, None
-        if during is not None:
+    async def emit(self, name: str, data: dict[str, Any]) -> None:
+        if name == PRE_COMPACT and self.during is not None:
+            during, self.during = self.during, None
             during()
-        return []
+        await super().emit(name, data)
 
 
 class HeldStore(MemoryStore):

@@ -13,6 +13,7 @@ from context_summarize.testing import JsonRow
 from tests.properties.rules import check_opening, check_shape
 from tests.support.managed import Managed
 from tests.support.rows import call, result, tool_session, user
+from tests.support.views import untimed
 
 ORIGINAL, SECRET = "SCREEN_ORIGINAL_77", "SCREEN_ONLY_88"
 REFERENCE = {"amplifier_public_reference_only": True, "amplifier_public_message": {"blocks": [ORIGINAL]}}
@@ -30,7 +31,7 @@ async def test_what_is_for_the_screen_alone_reaches_no_request_summary_note_or_r
     rows = [*map(only_on_screen, hidden), kept, call("c"), only_on_screen(result("c", SECRET)), *tool_session(40)]
     made = await Managed(100_000, recall_tool=True, keep_recent=4).add(rows)
     views = [await made.view(), await made.compacted()]
-    assert next(row["metadata"] for row in views[0] if row["content"] == "Deploy to Oslo.") == {"legacy": 1}
+    assert {**user("Deploy to Oslo."), "metadata": {"legacy": 1}} in untimed(views[0])
     assert made.provider.requests
     for seen in (*views, made.provider.requests):
         assert not any(word in str(seen) for word in (SECRET, ORIGINAL, "amplifier_public"))

@@ -65,7 +65,7 @@ async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(
 
     assert breaks(views) == compactions(host) > 0
     for view in views:
-        assert view[0] == {"role": "system", "content": PROMPT, "metadata": {}}
+        assert view[0] == {"role": "system", "content": PROMPT, "metadata": {"shown_by": "context-summarize"}}
         assert str(view).count(STATUS) == str(view[-1]).count(STATUS) == 1
 
 

@@ -145,10 +145,10 @@ async def answered(manager: SummarizingContextManager, provider: ScriptedProvide
     return (await manager.statistics()).budget
 
 
-async def test_a_bound_is_lifted_after_ten_answers_and_stays_after_a_second_refusal() -> None:
+async def test_a_named_window_is_tried_once_more_after_an_answer_and_not_after_a_second_refusal() -> None:
     """A refusal may come of a fault that passes; where the provider names a window, it is tried once more."""
     manager, provider = await told(refused(REFUSALS["vLLM"]))
-    bound = await answered(manager, provider, 10)
+    bound = await answered(manager, provider)
     assert (bound or 0) < 4_000
     assert await answered(manager, provider) == 35_000
     await manager.add_message(user("Once more. " * 2_000))

@@ -187,7 +187,7 @@ def test_a_checkout_as_source_is_used_as_it_stands(tmp_path):
     done = run_python(bare_host(source=f"file://{checkout}", config=settings), tmp_path)
 
     view, used = done.stdout.splitlines()
-    assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {}}]"
+    assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {'shown_by': 'context-summarize'}}]"
     assert Path(used).is_relative_to(checkout)
     assert "'nobody' is not mounted" in done.stderr
 

@@ -38,11 +38,11 @@ def check_rules(view: Rows, history: Rows) -> None:
 
 
 def check_shape(view: Rows) -> None:
-    """Rules 2 and 3: pairs are whole, and every row passes the host's `Message` and has metadata."""
+    """Rules 2 and 3: pairs are whole, and every row passes the host's `Message` and is marked."""
     assert broken_pairs(view) == []
     for row in view:
         Message(**row)
-        assert isinstance(row["metadata"], dict)
+        assert row["metadata"]["shown_by"]
 
 
 def check_tiles(view: Rows) -> None:

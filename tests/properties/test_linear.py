@@ -46,6 +46,8 @@ pytestmark = pytest.mark.usefixtures("no_hang")
 SIGNS = ".…,;:!?=/#*@%&|~$_+-–\\\"'`“”„«»‹›「」『』()[]{}<> \t\xa0\n\r\u2028\u030019aAé完\u200b\x1b"  # noqa: RUF001
 """Of each class one or more: dots, quotes, brackets, blanks, line ends, digits, dashes, letters, combining marks."""
 WORDS = ["a: b, ", "password=", "call f(", "```\n", "> ", "a1", "Never x. ", "<a>", "http://", "1,", '\\"', '{"a":', "\n\n", "#1 user\n"]  # fmt: skip  # noqa: E501
+MEASURED = 4
+"""Times that a growth is measured before it is believed."""
 GROWTH = 6
 """Times the CPU that four times the text may cost."""
 
@@ -66,8 +68,11 @@ def grows(run: Callable[[Any], Any], short: Any, long: Any, slack: float, clock:
     """Why the longer run costs too much; "" where it costs about four times the shorter, or less than the slack."""
     if cheapest(run, long, clock, 1) < slack:
         return ""
-    cost, before = cheapest(run, long, clock, 3), cheapest(run, short, clock, 3)
-    return f"{before:.3f} s, then {cost:.3f} s" if cost > GROWTH * before + slack else ""
+    for _ in range(MEASURED):  # growth that is not there each time is the machine's
+        cost, before = cheapest(run, long, clock, 3), cheapest(run, short, clock, 3)
+        if cost <= GROWTH * before + slack:
+            return ""
+    return f"{before:.3f} s, then {cost:.3f} s"
 
 
 def slow(
@@ -121,7 +126,7 @@ PATTERNS = list(patterns())
 SIZE = full(12_000, 4_000)
 PAIRS = [*itertools.product([*SIGNS, *WORDS], repeat=2)]
 DRAWN = full(12, 8)
-"""Pairs of signs that each pattern is shown, drawn anew each time."""
+"""Pairs of signs that each pattern is shown, other ones for each, and the same in each run."""
 
 
 def search(pattern: Any, at_start: bool, text: str) -> None:
@@ -135,7 +140,7 @@ def search(pattern: Any, at_start: bool, text: str) -> None:
 @pytest.mark.parametrize(("pattern", "at_start"), [pytest.param(*rest, id=place) for place, *rest in PATTERNS])
 def test_every_pattern_is_linear(pattern, at_start):
     """For runs of each sign, and for pairs of them; a difference of some milliseconds is noise."""
-    pairs = [*((sign, "a") for sign in SIGNS), *random.sample(PAIRS, DRAWN)]
+    pairs = [*((sign, "a") for sign in SIGNS), *random.Random(pattern.pattern).sample(PAIRS, DRAWN)]
     assert slow(partial(search, pattern, at_start), pairs, SIZE, 0.004) == []
 
 
@@ -161,29 +166,27 @@ async def life(text: str) -> None:
 
 
 READ = full(12_000, 5_000)
-UNITS = [*SIGNS, *WORDS] if LONG else [".", "“", None, None, None]
-"""Units of hostile texts; None is drawn anew each time."""
+UNITS = [*SIGNS, *WORDS] if LONG else [".", "“", *random.Random(5).sample([*SIGNS, *WORDS], 3)]
+"""Units of hostile texts."""
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_every_row_of_a_session_is_read_in_linear_time(unit):
     """What users, agents and tools write, what a summary quotes, and what is looked for."""
-    pairs = [(unit or random.choice([*SIGNS, *WORDS]), random.choice(SIGNS))]
+    pairs = [(unit, random.Random(unit).choice(SIGNS))]
     assert slow(lambda text: asyncio.run(life(f"{text}a")), pairs, 4 * READ, full(3, 1), time.process_time) == []
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_every_row_of_a_recording_is_read_in_linear_time(unit, tmp_path):
-    said = unit or random.choice([*SIGNS, *WORDS])
-
     def replayed(size: int) -> None:
-        text = said * (size // len(said)) + "a"
+        text = unit * (size // len(unit)) + "a"
         rows = [user(text), call("c", command=text), result("c", text), assistant(text), user("Go on.")]
         path = store(tmp_path / "session.jsonl", rows * 2)
         for asked in (["replay", path, "--window", 6_000, "--html", tmp_path / "page.html"], ["inspect", path]):
             assert command(*asked).exit_code == 0
 
-    assert not grows(replayed, READ // 2, 2 * READ, full(3, 1)), said
+    assert not grows(replayed, READ // 2, 2 * READ, full(3, 1)), unit
 
 
 TELLING = [json.loads(line) for line in (ROOT / "tests/corpora/telling_words.jsonl").read_text("utf-8").splitlines()]
@@ -195,7 +198,7 @@ SEARCHED = full(100_000, 25_000)
 @pytest.mark.parametrize("unit", [*SIGNS, *TELLING], ids=repr)
 def test_a_text_is_searched_for_secrets_in_linear_time(unit):
     """All rules together, for a sign or a telling word, and any sign."""
-    pairs = [(unit, other) for other in random.sample(SIGNS, full(6, 1))]
+    pairs = [(unit, other) for other in random.Random(unit).sample(SIGNS, full(6, 1))]
     assert slow(lambda text: known(AWAKE + text), pairs, SEARCHED, SEARCHED / 600_000) == []
 
 

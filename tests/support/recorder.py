@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from amplifier_core.models import HookResult
+
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "airline-desk.jsonl"
 
 
@@ -46,6 +48,19 @@ class Recorder:
     def compactions(self) -> int:
         """How many compactions there have been."""
         return self.count("context:compaction")
+
+
+class Screen(Recorder):
+    """A host with a screen."""
+
+    def __init__(self, parent_id: str | None = None) -> None:
+        super().__init__()
+        self.parent_id = parent_id
+        self.lines: list[tuple[str, str]] = []
+
+    async def process_hook_result(self, result: HookResult, event: str, hook: str) -> HookResult:
+        self.lines.append((result.user_message_level, result.user_message or ""))
+        return result
 
 
 class SlowHooks(Recorder):

@@ -25,7 +25,7 @@ def notes(view: list[JsonRow]) -> JsonRow | None:
 
 
 def untimed(rows: Iterable[JsonRow]) -> list[JsonRow]:
-    """Rows as they were added: without the time, which a context adds, and without empty marks."""
+    """Rows as they were added: without the time and the mark of a view, and without empty marks."""
     return [_untimed(row) for row in rows]
 
 
@@ -33,5 +33,5 @@ def _untimed(row: JsonRow) -> JsonRow:
     marks = row.get("metadata")
     if marks and not isinstance(marks, dict):
         return row
-    left = {key: value for key, value in (marks or {}).items() if key != "timestamp"}
+    left = {key: value for key, value in (marks or {}).items() if key not in ("timestamp", "shown_by")}
     return {**{key: value for key, value in row.items() if key != "metadata"}, **({"metadata": left} if left else {})}

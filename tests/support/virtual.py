@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Stand in place of the threads of every pool: the event loop does their work, in the order in which it comes.
+    """Stand in place of the threads of every pool, and of providers.
+
+    The event loop does their work, in the order in which it comes.
 
     Args:
         turns: of the event loop, before a piece of work is done; 0: at once.
@@ -31,7 +33,7 @@ class Threads:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """As long as this lasts, no pool begins a thread."""
+        """As long as this lasts, no thread begins: the virtual clock would overtake it."""
 
         def submit(pool: Executor, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             return self._submit(partial(work, *args, **kwargs))
@@ -39,6 +41,7 @@ class Threads:
         with pytest.MonkeyPatch.context() as patch:
             for pools in Executor.__subclasses__():
                 patch.setattr(pools, "submit", submit)
+            patch.setattr("context_summarize.background.Thread", partial(_Thread, self._submit))
             yield
 
     def hang(self, pieces: int = sys.maxsize) -> None:
@@ -66,6 +69,13 @@ class Threads:
         else:
             job(self._turns)
         return future
+
+
+class _Thread:
+    """Stands in place of a thread that a provider of the host has to itself."""
+
+    def __init__(self, submit: Callable[[Callable[[], Any]], Any], target: Callable[[], Any], **_: Any) -> None:
+        self.start = partial(submit, target)
 
 
 def _do(work: Callable[[], Any], future: Future[Any]) -> None:

@@ -91,6 +91,7 @@ def test_a_default_never_contradicts_a_setting(threshold: float) -> None:
     made = Config.from_mapping({"compact_threshold": threshold})
     assert 0 < made.target_usage < threshold
     assert made.share_of_summaries < threshold
+    assert replace(made, summary_share=0.05).notes_share == 0.1
 
 
 @pytest.mark.parametrize(

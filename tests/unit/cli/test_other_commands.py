@@ -101,6 +101,22 @@ def test_check_tells_every_problem_one_a_line_and_ends_with_1(mine: Path) -> Non
     assert first.endswith(f"; `context-summarize prompts check {mine}` lists all {len(lines)} problems")
 
 
+def test_check_tells_all_problems_of_one_file_at_once(mine: Path) -> None:
+    """Those of its header, and those of its text, whatever else is wrong."""
+    (mine / "merge.md").write_text("---\nversoin: 1\nrules: a\n---\nIt costs $5, or $ 6: $wrods $count", "utf-8")
+    lines = call("prompts", "check", mine).stdout.splitlines()
+    told = (
+        "'versoin'",
+        "'rules'",
+        "'$5, or $ 6: '",
+        "'$ 6: $wrods '",
+        "$wrods (did you",
+        "$fence is miss",
+        "$words is miss",
+    )
+    assert [says in line for says, line in zip(told, lines, strict=True)] == [True] * 7
+
+
 def test_check_warns_of_a_set_that_asks_for_no_quoted_instructions(mine: Path) -> None:
     """Without a heading in the header, or in the text; it is no problem."""
     segment = mine / "segment.md"

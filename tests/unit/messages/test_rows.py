@@ -20,6 +20,7 @@ from tests.support.paths import corpus
 from tests.support.rows import assistant, call, calls, feed, hook, result, user
 from tests.support.views import untimed
 
+SHOWN = {"shown_by": "context-summarize"}
 SIGNED = {"type": "thinking", "thinking": "private", "signature": "sig-1", "content": [None, "rs_2"]}
 WEATHER = Call("a", "weather", {"city": "Oslo"})
 USE: dict[str, Any] = {"id": "a", "name": "weather", "input": {"city": "Oslo"}}
@@ -148,8 +149,8 @@ def test_a_tool_result_block_gets_the_hosts_keys() -> None:
 def test_a_tool_row_of_a_hook_is_shown_as_user_text() -> None:
     """It answers no call, so it may not stand as a result."""
     answer, marks = {"role": "tool", "tool_call_id": "h", "content": "x"}, {"source": "hook"}
-    assert view({**answer, "metadata": marks}) == user("x", metadata=marks)
-    assert view({**answer, "ephemeral": True}) == user("x", metadata={})
+    assert view({**answer, "metadata": marks}) == user("x", metadata={**SHOWN, **marks})
+    assert view({**answer, "ephemeral": True}) == user("x", metadata=SHOWN)
 
 
 ODD, SAID = ({"type": "text", "text": "said", **more} for more in ({"visibility": "everybody"}, {}))
@@ -168,7 +169,7 @@ ENTRIES = [{"id": "a", "tool": "f", "arguments": {"q": 1}}, {"id": "b", "tool": 
 )
 def test_what_cannot_be_mended_is_shown_as_text_calls_and_ids(broken: Any, mended: JsonRow) -> None:
     """Block by block: what the host refuses goes, words, calls and ids stay."""
-    assert view(broken, ["a"]) == {"metadata": {}, **mended}
+    assert view(broken, ["a"]) == {**mended, "metadata": {**SHOWN, **mended.get("metadata", {})}}
 
 
 LONG = "many words that say nothing new " * 3_125

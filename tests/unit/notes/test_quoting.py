@@ -9,7 +9,7 @@ import pytest
 from context_summarize.notes.forms import names_in, spelled, values_in
 from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.reading import Reading, read
-from context_summarize.notes.rules import folded, has_sign, quoted_lines, quotes, sign_pattern, without_foreign
+from context_summarize.notes.rules import folded, has_sign, quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.transcript.rendered import RenderedRow
@@ -81,9 +81,9 @@ def test_a_line_of_a_summary_is_found_in_the_users_words_however_it_is_quoted(sa
     """With other case, punctuation and emphasis, and words around it; the opposite of it is not."""
     quoted = f'The user said: "{said}"'
     for form in (said.upper(), said.rstrip("."), f"**{said}**", quoted, unicodedata.normalize("NFD", said)):
-        [(_, line)] = quoted_lines(f"Goal: none\n\n**Rules**\n- {form}\n\nState: done", "Rules")
-        assert [one for one in ("hello", "thanks", folded(said)) if quotes(line, one)] == [folded(said)], form
-    assert not quotes("push to main", folded("Don't ever push to main."))
+        summary = f"Goal: none\n\n**Rules**\n- {form}\n\nState: thanks for that"
+        assert quoted_of(["said", "thanksforthat", folded(said)], [summary], "Rules") == {folded(said)}, form
+    assert quoted_of([folded("Don't ever push to main.")], ["Rules: push to main"], "Rules") == set()
 
 
 def test_rules_that_the_user_never_said_are_counted_in_their_place():

@@ -126,14 +126,15 @@ def played(caplog: pytest.LogCaptureFixture) -> Any:
 
 async def test_no_secret_is_sent_kept_shown_said_or_logged(played):
     """By a model that answers with harmless words: notes and fallbacks come from redacted rows too."""
-    seen = await played(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
+    rows = [*rows_with(SECRETS), user("A little more about it. " * 20), assistant("Done.")]
+    seen = await played(ScriptedProvider(), rows, focus=f"the prices, and {SECRETS[0].text}")
 
     assert leaks(seen.everywhere()) == []
     assert "What follows should keep above all: the prices, and " in seen.sent
     assert all(f"[redacted: {secret.kind}]" in seen.sent for secret in SECRETS)
     assert "[redacted: " in seen.shown
     assert "[redacted: " in seen.stored
-    assert seen.history == rows_with(SECRETS)
+    assert seen.history == rows
 
 
 async def test_a_fallback_summary_holds_no_secret(played):
@@ -203,21 +204,65 @@ def test_patterns_of_any_kind_pass_marks_over(pattern, text, clean):
     assert redact(text) == clean.replace("#", "[redacted: own pattern]")
 
 
-def test_a_text_that_takes_too_long_is_withheld(warnings, no_hang):
-    """With one warning; the next one does not wait as long. What does not end at once does not end in a year."""
-    redact, long, withheld = (
-        build_redactor([r"(x+x+)+y", "first"]),
-        "x" * 5_000,
-        "[withheld: a redact pattern took too long]",
-    )
+def test_once_a_pattern_is_too_slow_texts_are_withheld_unread(warnings, no_hang):
+    """Those that it would search quickly too, and all that another session does not withhold. One warning says so."""
+    redact, other = (build_redactor([r"(x+x+)+y", "first"]) for _ in range(2))
     assert redact is not None
+    assert other is not None
+    withheld = "[withheld: a redact pattern took too long]"
 
-    assert redact(long) == redact(long + "z") == withheld
     assert redact("xxy and more") == "[redacted: own pattern] and more"
-    assert redact(withheld) == withheld
+    assert redact("x" * 5_000) == redact("xxy and more") == redact(withheld) == withheld
+    assert redact("") == ""
+    assert other("the first") == "the [redacted: own pattern]"
     [line] = warnings()
-    assert "redact: '(x+x+)+y' fails for a text of 5000 characters" in line
+    assert "redact: '(x+x+)+y' is too slow for a text of 5000 characters" in line
     assert "change the pattern" in line
+
+
+def test_a_pattern_that_is_a_little_slow_with_each_text_is_found_out(warnings, no_hang):
+    redact = build_redactor([r"(x+x+)+y"])
+    assert redact is not None
+    text = "x" * 200
+
+    assert any("[withheld: " in redact(text) for _ in range(1_000))
+    assert len(warnings()) == 1
+
+
+async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_hang):
+    """Summaries are made by code; no key comes from a text that was withheld, so the store gets none."""
+    rows = [row for at in range(500) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
+    provider = ScriptedProvider()
+    seen = await played(provider, rows, redact=[r"(x+x+)+y"])
+
+    assert provider.requests == []
+    assert json.loads(seen.stored)[:-1] == []
+    assert "Fallback summary by code" in seen.shown
+    assert len(warnings()) == 1
+
+
+async def test_keys_are_the_same_however_quickly_own_patterns_search(played):
+    """A pattern that is given up later than in another session leaves the same keys; other patterns leave others."""
+    rows = [row for at in range(60) for row in (user(f"CASE-{at:04d} is open " * 9), assistant("ok"))]
+    slow = [*rows, user("x" * 5_000), assistant("ok")]
+    first, second, other = [
+        json.loads((await played(ScriptedProvider(), given, redact=patterns)).stored)[:-1]
+        for given, patterns in ((rows, [r"(x+x+)+y"]), (slow, [r"(x+x+)+y"]), (rows, [r"CASE-1\d*"]))
+    ]
+
+    assert {one["key"] for one in second} <= {one["key"] for one in first}
+    assert not {one["key"] for one in other} & {one["key"] for one in first}
+
+
+@pytest.mark.parametrize("size", [400, 20_000])
+async def test_the_tail_of_a_long_table_is_redacted_before_it_is_cut(played, size):
+    """Its heading stands far above what is left of it."""
+    table = "\n".join(["id,host,password,port", *(f"{at},db{at},maple{at}x,5432" for at in range(size))])
+    rows = [user("Show the table."), call("c", "bash", command="cat x"), result("c", table), *rows_with(SECRETS[:9])]
+    seen = await played(ScriptedProvider(), rows)
+
+    assert f"{size - 1},db{size - 1},[redacted: password],5432" in seen.sent
+    assert re.search(r"maple\d+x", seen.everywhere()) is None
 
 
 KEY = "gh" + "p_" + "FakeNotReal0" * 3

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from context_summarize.errors import CommandError
+from context_summarize.messages.reading import is_of_user
 from context_summarize.replay import inspect_rows, open_recording, row_text
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, user
@@ -78,6 +79,19 @@ def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
     assert told.rows[7] == {**said, "metadata": {**marks, "timestamp": after["timestamp"]}}
     assert told.left_out.startswith("2 entries of type 'progress' (first: line 4), 1 entry of a sub-agent (first: line")
     assert read(lines(meanwhile[3:4])).rows == [{**said, "metadata": marks}], "all that there is"
+
+
+def test_of_claude_codes_rows_those_of_the_program_are_no_words_of_the_user(read) -> None:
+    """What a command has printed, and what is marked as the program's: the page has them under no user's name."""
+    written: list[tuple[Any, dict[str, bool]]] = [
+        ("<local-command-stdout>on main</local-command-stdout>", {}),
+        ("Use this skill.", {"isMeta": True}),
+    ]
+    written += [([{"type": "text", "text": f"<bash-{kind}>x</bash-{kind}>"}], {}) for kind in ("stdout", "stderr")]
+    typed = ["Print <bash-stdout> as it is.", "<bash-input>ls</bash-input>"]
+    entries = [{"type": "user", "message": user(text), **marks} for text, marks in written]
+    told = read(lines([*entries, *({"type": "user", "message": user(text)} for text in typed)]))
+    assert [is_of_user(row, None) for row in told.rows] == [False] * 4 + [True] * 2
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,26 @@ async def test_the_window_is_read_from_wherever_the_provider_says_it():
         assert await Windows(Config()).of(provider) == window
 
 
+@pytest.mark.parametrize("size", [10**400, 10**12, float("inf"), float("nan"), 1e300])
+def test_an_absurd_window_is_unknown_and_told_once(size, caplog):
+    async def session() -> None:
+        windows, provider = Windows(Config()), info({"context_window": size})
+        for _ in range(3):
+            assert await windows.of(provider) is None
+            await asyncio.sleep(2)
+        assert await windows.of(info({"context_window": 8_000, "max_output_tokens": size})) == Window(8_000, 0)
+
+    run_virtually(session())
+    [record] = caplog.records
+    assert "context_window above 1000000000" in record.getMessage()
+
+
+@pytest.mark.parametrize("budget", [10**400, 10**9 + 1, -(10**400)])
+async def test_an_absurd_budget_is_refused(budget):
+    with pytest.raises(ValueError, match="token_budget must be"):
+        await request_budget(Config(), budget, None)
+
+
 def test_the_budget_is_what_output_and_margin_leave():
     """Of a model that can write more, a quarter; half the window where nothing is left."""
     assert Window(100_000, 8_000).budget(1_000) == 91_000

@@ -68,6 +68,7 @@ async def test_a_path_with_a_folder_or_the_ending_of_a_database_is_a_file(cache:
         (False, "got False; use memory"),  # what YAML makes of `off`
         *((address, NO_ADDRESS) for address in ("ftp://host/sums", "REDDIS://user:word@host", "://")),
         ("redis://u:wo/rd@h:1/0", NO_ADDRESS),
+        *((address, "is neither a file nor an address; .* redis://") for address in ("redis:/h", "postgres:h/x.db")),
     ],
 )
 async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any, says: str, folder: Path) -> None:

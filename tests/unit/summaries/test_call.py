@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from amplifier_core.message_models import ChatResponse
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import Outbox
+from context_summarize.redaction import build_redactor
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
@@ -45,7 +48,7 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
     return ChatResponse.model_validate({"content": blocks, "finish_reason": "stop", **values})
 
 
-def summarizer(clock: Clock | None = None, totals: Statistics | None = None) -> Summarizer:
+def summarizer(clock: Clock | None = None, totals: Statistics | None = None, count: Any = count) -> Summarizer:
     clock = clock or Clock()
     services = Services(
         config=Config(),
@@ -53,6 +56,7 @@ def summarizer(clock: Clock | None = None, totals: Statistics | None = None) -> 
         store=MemoryStore(),
         outbox=Outbox(None),
         totals=totals or Statistics(),
+        redact=build_redactor(True),
         count=count,
         clock=clock,
         sleep=clock.sleep,
@@ -190,12 +194,50 @@ async def test_five_failures_in_a_row_begin_a_pause_that_doubles_up_to_ten_minut
     assert (await failure(made, provider)).attempts == 3
 
 
-async def test_an_answer_to_the_host_ends_the_pause_of_its_provider():
-    made, provider = summarizer(), ScriptedProvider(then=errors.AuthenticationError("401"))
+LASTING = [
+    errors.NotFoundError("404"),
+    errors.AuthenticationError("401"),
+    errors.AccessDeniedError("403"),
+    errors.InvalidRequestError("400"),
+]
+
+
+@pytest.mark.parametrize("error", LASTING, ids=lambda error: str(error))
+async def test_an_error_that_does_not_go_away_pauses_provider_and_model_for_the_session(error):
+    """An answer of the same provider and model to the host is worth one probe; other models go on, and are no sign."""
+    clock, provider = Clock(), ScriptedProvider(then=error)
+    made = summarizer(clock)
+    asked, other = target(provider, model="small"), target(ScriptedProvider(then=ANSWER), model="large")
+    with pytest.raises(SummaryUnavailable):
+        await made.make(job(), asked)
+    calls = provider.calls
+    clock.time += 1_000_000
+    for model in ("large", None):
+        made.answered_elsewhere("main", model)
+        assert made.is_paused(asked)
+    await made.make(job(), other)
+    for _ in range(3):
+        made.answered_elsewhere("main", "small")
+        with pytest.raises(SummaryUnavailable) as caught:
+            await made.make(job(), asked)
+    assert (caught.value.kind, caught.value.retry_in_s, provider.calls) == ("breaker_open", None, 2 * calls)
+    made.forget_failures()
+    assert not made.is_paused(asked)
+
+
+async def test_a_text_that_a_provider_refuses_after_others_pauses_nothing():
+    made, provider = summarizer(), ScriptedProvider([ANSWER], then=errors.InvalidRequestError("an odd text"))
+    await made.make(job(), target(provider))
     await failure(made, provider)
-    made.answered_elsewhere("other")
+    assert not made.is_paused(target(provider))
+
+
+async def test_an_answer_to_the_host_ends_the_pause_of_its_provider_and_model():
+    made, provider = summarizer(), ScriptedProvider(then=errors.QuotaExceededError("spent"))
+    await failure(made, provider)
+    made.answered_elsewhere("other", "any")
     assert made.is_paused(target(provider))
-    made.answered_elsewhere("main")
+    made.answered_elsewhere("main", "any")
     assert not made.is_paused(target(provider))
 
 
@@ -203,7 +245,7 @@ async def test_an_answer_to_the_host_ends_the_pause_of_its_provider():
 async def test_after_a_pause_one_call_is_a_probe_and_the_others_wait_for_its_outcome(outcome, calls):
     clock, provider = Clock(), Gated(outcome)
     made = summarizer(clock)
-    await failure(made, ScriptedProvider(then=errors.AuthenticationError("401")))
+    await failure(made, ScriptedProvider(then=errors.QuotaExceededError("spent")))
     clock.time += 60
     asking = [asyncio.create_task(made.make(job(), target(provider))) for _ in range(3)]
     await settle()
@@ -237,6 +279,7 @@ async def test_a_request_that_fails_without_them_says_nothing_about_them():
     """The next summary is asked for with them."""
     provider = ScriptedProvider([errors.InvalidRequestError("bad schema")] * 2, then=ANSWER)
     made = summarizer()
+    await made.make(job(), target(ScriptedProvider([ANSWER])))
     await failure(made, provider)
     await made.make(job(key="k2"), target(provider))
     assert [request.reasoning_effort for request in provider.requests] == ["low", None, "low"]
@@ -268,3 +311,39 @@ async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences():
     assert 1_400 < made.tokens <= 1_600
     assert told.startswith(made.text)
     assert made.text.endswith(".")
+
+
+async def test_of_an_endless_answer_only_the_beginning_is_read_and_in_a_thread():
+    """Half a megabyte of one line: as much as four times the length that was asked for may take."""
+    read: list[tuple[int, bool]] = []
+
+    def reading(text: str) -> int:
+        read.append((len(text), threading.current_thread() is threading.main_thread()))
+        return count(text)
+
+    endless = "".join(f"Order {at} is on its way. " for at in range(30_000))
+    made = summarizer(count=reading)
+    asked = job("word " * 200_000, source_tokens=200_000, summary_tokens=1_600)
+    text = (await made.make(asked, target(ScriptedProvider([endless])))).text
+    assert endless.startswith(text)
+    assert text.endswith(".")
+    assert max(size for size, _ in read) <= 8 * 4 * 1_600
+    assert not any(is_main for size, is_main in read if size > 40_000)
+
+
+@pytest.mark.parametrize(
+    ("figures", "read"),
+    [
+        ({"input_tokens": 0, "cache_write_tokens": 900}, 900),
+        ({"input_tokens": 10, "cache_write_tokens": 90, "cache_read_tokens": 800}, 900),
+        ({"input_tokens": 900, "cache_read_tokens": 800}, 900),
+        ({"input_tokens": 10**400, "cache_write_tokens": -5}, 0),
+    ],
+)
+async def test_what_a_provider_caches_was_read_as_well(figures, read):
+    """Anthropic counts it beside the input; where the input includes what was read from the cache, it counts once."""
+    usage = SimpleNamespace(**figures, output_tokens=5)
+    response = SimpleNamespace(content=ANSWER, usage=usage)
+    totals = Statistics()
+    made = await summarizer(totals=totals).make(job(), target(ScriptedProvider([lambda _: response])))
+    assert (made.usage["input_tokens"], totals.input_tokens) == (read, read)

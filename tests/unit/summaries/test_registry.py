@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from amplifier_core.llm_errors import AuthenticationError, RateLimitError
+from amplifier_core.llm_errors import ProviderUnavailableError, RateLimitError
 
 from context_summarize.events import FAILURE
+from context_summarize.notes.fallback import fallback_text
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import Gated, answer, questions
 from tests.support.managed import Managed
@@ -46,6 +47,25 @@ async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_ag
     assert sum("order ORD00000" in question for question in questions(provider)) > 6
 
 
+async def test_in_an_outage_no_fallback_is_written_twice(monkeypatch):
+    """Each segment's once, whatever the number of compactions, although none of them is a text that is kept."""
+    written: list[int] = []
+
+    def counting(rows: Any, *given: Any) -> str:
+        written.append(len(rows))
+        return fallback_text(rows, *given)
+
+    monkeypatch.setattr("context_summarize.summaries.jobs.fallback_text", counting)
+    provider = ScriptedProvider(then=ProviderUnavailableError("down"))
+    made = Managed(3_000, provider=lambda: provider, keep_recent=4, segment_tokens=256)
+    for turn in range(120):
+        await made.add(tool_session(1, size=400, start=turn))
+        await made.view()
+    assert made.host.compactions > 10
+    assert sum(written) <= 120 * 4
+    await made.manager.close()
+
+
 class Odd(Exception):
     """Raises when it is looked at."""
 
@@ -78,7 +98,7 @@ def test_what_was_late_once_is_not_waited_for_again():
 
     def then(request: Any) -> str:
         if is_down:
-            raise AuthenticationError("401")
+            raise ProviderUnavailableError("503", retryable=False)
         return answer(request)
 
     async def session() -> list[float]:

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from context_summarize.history_file import HistoryFile
 from context_summarize.messages.checking import normalise
+from context_summarize.messages.host_copy import repaired
 from context_summarize.messages.rows import JsonRow
 from tests.properties.strategies import STORED_ROWS
 from tests.support.rows import call, hook, user
 from tests.support.saved import saved
 
 Rows = list[JsonRow]
-
-
-@pytest.fixture(scope="module")
-def accepted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Rows, Rows], Rows]]:
-    """What a session that was resumed from its file continues with after a host's copy."""
-    path = str(tmp_path_factory.mktemp("copy") / "h.jsonl")
-    first, file = (HistoryFile(path, lambda _: None, lambda _: None) for _ in range(2))
-    with asyncio.Runner() as runner:
-        runner.run(first.append([user("a")]))
-        runner.run(first.close())
-        runner.run(file.ready())
-        yield lambda ours, theirs: runner.run(file.accepted(ours, theirs))
-        runner.run(file.close())
 
 
 SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
@@ -40,34 +25,34 @@ ANSWER = {**CALL, "content": [THINKING, *CALL["content"]], "thinking_block": {"t
 TURN: Rows = [SYSTEM, FILES, ANSWER, hook("from a hook", "user"), user("gone soon", metadata={"ephemeral": True})]
 
 
-def test_a_host_may_drop_thinking_and_rows_that_it_does_not_save_but_nothing_else(accepted):
+def test_a_host_may_drop_thinking_and_rows_that_it_does_not_save_but_nothing_else():
     """Private reasoning is the provider's; text and calls are the history."""
     answer, *after = saved(TURN)
     thinking, text, made = answer["content"]
     for left in ([answer, *after], [answer], [{**answer, "content": [text, made]}, *after]):
-        assert accepted(TURN, left) is TURN
+        assert repaired(TURN, left) is TURN
     for content in ([thinking, made], [thinking, text]):
-        assert accepted(TURN, [{**answer, "content": content}, *after]) is not TURN
+        assert repaired(TURN, [{**answer, "content": content}, *after]) is not TURN
     for theirs in (after, [answer, answer, *after], [answer, *after, user("more")]):
-        assert accepted(TURN, theirs) is not TURN
+        assert repaired(TURN, theirs) is not TURN
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(STORED_ROWS)
-def test_any_history_is_recognised_after_the_host_has_saved_it(accepted, rows):
+def test_any_history_is_recognised_after_the_host_has_saved_it(rows):
     """And after it has been to our own file and back."""
     rows = [normalise(row) for row in rows]
-    assert accepted(rows, rows) is rows
-    assert accepted(rows, saved(rows)) is rows
+    assert repaired(rows, rows) is rows
+    assert repaired(rows, saved(rows)) is rows
     ours = json.loads(json.dumps(rows))
-    assert accepted(ours, rows) is ours
+    assert repaired(ours, rows) is ours
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(True, 1), (1, 1.0), (0.0, -0.0), ("", [])])
-def test_values_that_python_takes_for_equal_are_told_apart(accepted, ours, theirs):
+def test_values_that_python_takes_for_equal_are_told_apart(ours, theirs):
     """JSON writes them differently."""
     given = [user("x", data=[ours])]
-    assert accepted(given, [user("x", data=[theirs])]) is not given
+    assert repaired(given, [user("x", data=[theirs])]) is not given
 
 
 FRESH: JsonRow = {"role": "system", "content": "Be quick."}
@@ -84,6 +69,6 @@ FRESH: JsonRow = {"role": "system", "content": "Be quick."}
         ([user("a"), SYSTEM], [user("b"), FRESH], [user("b"), FRESH]),
     ],
 )
-def test_a_repair_is_taken_as_given_after_our_leading_system_rows(accepted, ours, theirs, expected):
+def test_a_repair_is_taken_as_given_after_our_leading_system_rows(ours, theirs, expected):
     """Unless it brings its own of that role; rows of hooks lead nothing."""
-    assert accepted([*ours, user("more")], theirs) == expected
+    assert repaired([*ours, user("more")], theirs) == expected

@@ -1,0 +1,144 @@
+"""Secrets without a recognisable format: a word before them tells what they are. In doubt, the value goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from context_summarize.redaction.formats import Span, is_mixed, is_real, turns
+from context_summarize.redaction.words import CJK, CODE_LINE, JOINTS, ORDINARY, PREDICATE, shapes, telling
+
+_AT, _IN = shapes("values.at"), shapes("values.in")
+_LOOKED_AT = 120
+"""Characters by which a value is judged; the rest of a longer one is read only if it is a secret."""
+QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
+
+
+def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
+    """Returns True if the value looks drawn or chosen by a person, and like no name, path or code."""
+    if password:
+        is_odd = is_mixed(value) or (_IN["symbol"].search(value.rstrip("?!")) and any(map(str.isalpha, value)))
+    else:
+        is_odd = is_mixed(value) and not _AT["name"].fullmatch(value)
+    is_code = after in ("(", "[", "{") or (_AT["dotted"].fullmatch(value) and turns(value) < 2)
+    return bool(is_odd) and not _AT["path"].match(value) and not (bare and is_code) and is_real(value)
+
+
+def is_weak(value: str, ordinary: re.Pattern[str] = ORDINARY) -> bool:
+    """Returns True if the value may be a password, though it looks like words or a number."""
+    words = value.split()
+    if not 3 <= len(value.strip(" -:")) <= 60 or not _IN["word"].search(value) or not is_real(value):
+        return False
+    if _AT["path"].match(value) or (any(telling(value)) and (len(words) > 1 or _AT["compound"].fullmatch(value))):
+        return False
+    return 2 * sum(ordinary.match(word) is not None for word in words) < len(words)
+
+
+def is_named(word: re.Match[str], before: str) -> bool:
+    """Returns True if the word, with the text before it, names a secret: not every key is one."""
+    if _IN["mark"].search(before) or (word[0].lower() == "token" and _IN["paging"].search(before)):
+        return False
+    return not word[0].lower().startswith("key") or _IN["of_a_key"].search(before) is not None
+
+
+def _is_code(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
+    """Returns True if a value without quotes is more likely a name in source code than a password."""
+    value, after = text[slice(*span)], text[span[1] : span[1] + 2]
+    if after[:1] in ("(", "[", "{") or _AT["dotted"].fullmatch(value) or any(telling(value)):
+        return True
+    line, sign = before[before.rfind("\n") + 1 :], joint["sign"] or ""
+    if _IN["call"].search(line) or CODE_LINE.match(line) or _IN["of_object"].search(before):
+        return True
+    is_spaced, mark = sign[-1:].isspace(), sign.strip("\"'`*] \t")
+    if mark in (":=", "==", "===") or (is_spaced and _AT["compound"].fullmatch(value)):
+        return True
+    if mark.startswith("="):  # `x = found;`, and an argument on a line of its own
+        return (is_spaced and after[:1] == ";") or (after == ",\n" and line[:1].isspace())
+    return sign[:1] in ("'", '"') and after[:1] in (",", "}")  # `{"password": found}`
+
+
+def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
+    """Returns True if the value is a password by its looks, or by its place however weak it looks."""
+    value, after, quoted = text[slice(*span)], text[span[1] : span[1] + 1], text[span[0] - 1 : span[0]] in QUOTES
+    strong = len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], after, True, not quoted)
+    if joint["near"]:
+        return strong and not _AT["technical"].match(value) and not _AT["known_name"].match(value)
+    if joint["next"]:
+        if _IN["flag"].search(before):
+            is_name = value.startswith("--") or (not quoted and _AT["compound"].fullmatch(value))
+            return not is_name and (strong or is_weak(value))
+        is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _AT["technical"].match(value)
+        return is_chosen or (quoted and is_weak(value))
+    if strong:
+        return not (joint["prose"] and _AT["technical"].match(value))
+    if joint["prose"]:
+        return (
+            is_weak(value, ORDINARY if quoted else PREDICATE) and len(value) > 3 and (quoted or joint["prose"] != "-")
+        )
+    if not is_weak(value) or (joint["bar"] and not quoted):
+        return False
+    return bool(quoted or joint["pair"] or joint["tag"]) or not _is_code(text, joint, span, before)
+
+
+def _run(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
+    """Returns where a run that begins here ends."""
+    found = pattern.match(text, at, end)
+    return found.end() if found else at
+
+
+def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, int] | None:
+    """Returns where the value begins and ends, whole: a part of it would be left behind."""
+    if not (found := _AT["value"].match(text, at)):
+        return None
+    first, end = found.span(found.lastgroup or 0)
+    if found["bare"] is None:
+        return first, end
+    is_password, is_said = not name.endswith("_other"), bool(joint["prose"] or joint["near"])
+    if name[:2] in CJK and is_said:
+        end = _run(_AT["ascii"], text, first, end)
+    elif is_password and (is_said or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
+        end = _run(_AT["to_blank"], text, first, len(text))
+    value = text[first:end]
+    # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
+    if not is_password or joint["bar"] or (joint["sign"] or "")[:1] == "=":
+        value = value.partition("&")[0].partition("|")[0]
+    return first, first + len(value.rstrip(".,;:)]}*"))
+
+
+def _after(text: str, word: re.Match[str]) -> Span | None:
+    """Returns the secret after a telling word, if there is one."""
+    name = word.lastgroup or ""
+    joint = JOINTS[name[:2]].match(text, word.end())
+    # A table's row ends with a bar, unlike a pipe.
+    if not joint or (joint["bar"] and not _AT["row_end"].match(text, joint.end("bar"))):
+        return None
+    if not (span := _value(text, joint.end(), name, joint)):
+        return None
+    value, after = text[slice(*span)], text[span[1] : span[1] + 1]
+    before = text[max(0, word.start() - 80) : word.start()]
+    is_flag = _IN["flag"].search(before) is not None
+    if not is_named(word, before) or (joint["tag"] and after not in ("<", '"')) or (joint["listed"] and not is_flag):
+        return None
+    if joint["near"] and _IN["of_another"].search(text, max(0, span[0] - 20), span[0]):
+        return None
+    if not name.endswith("_other"):
+        kind = "secret" if "secret" in word[0].lower() else "password"
+        is_one = _is_password(text, joint, span, before) and (word[0][:3].lower() != "pin" or value.isdigit())
+        return Span(*span, kind) if is_one else None
+    is_like = _AT["prose"].fullmatch(value) and turns(value) > 2
+    if (not is_like and (joint["prose"] or joint["near"])) or (joint["next"] and not is_flag):
+        return None
+    bare = text[span[0] - 1 : span[0]] not in QUOTES
+    is_long = len(value) >= (8 if is_like else 12)
+    return Span(*span, "secret") if is_long and is_secret(value[:_LOOKED_AT], after, False, bare) else None
+
+
+def values(text: str) -> Iterator[Span]:
+    """Finds secrets that a word before them names."""
+    end = 0
+    for word in telling(text):
+        # A rejected value may itself begin with such a word.
+        if word.start() >= end and (span := _after(text, word)):
+            is_long = span.end - span.first == _LOOKED_AT
+            end = _run(_AT["rest"], text, span.end, len(text)) if is_long else span.end
+            yield Span(span.first, end, span.kind)
