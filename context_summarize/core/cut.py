@@ -55,12 +55,19 @@ class Cut:
     fallbacks: tuple[str, ...] = ()
     """Keys of the summaries that code writes, because no model did in time. They stay until the next compaction."""
     changed_at: int = 0
-    """Rows that the log had when a later compaction was taken back, or a text was lost; 0 = neither."""
+    """Rows that the log had when a later compaction was taken back; 0 = none was."""
+    unsent_at: int = 0
+    """Rows that the log had when a session resumed with a view that its provider may never have got; 0 = it has."""
 
     @property
     def since(self) -> int:
         """Rows that the log had when the view last changed otherwise than by growth."""
         return max(self.rows, self.changed_at)
+
+    @property
+    def bound_from(self) -> int:
+        """Rows that the log had when the provider first got the view; older ones were made behind other rows."""
+        return max(self.since, self.unsent_at)
 
 
 _CUT = TypeAdapter(Cut)

@@ -178,6 +178,7 @@ class Draft:
             thread_room=0,
             pinned=before.pins,
             changed_at=0,
+            unsent_at=0,
         )
 
     def size(self) -> int:

@@ -158,7 +158,8 @@ class Rows:
         self.since = log.row_after_number(cut.since)
         """The row that was the next one when the view last changed otherwise than by growth."""
         self._first_user = log.row_of(log.users[0]) if log.users and log.users[0] < cut.groups else None
-        self._open_at = log.open_at(self.since)
+        self._bound_from = log.row_after_number(cut.bound_from)
+        self._open_at = log.open_at(self._bound_from)
         """The row whose calls were open then."""
         self._newest_user = self._newest_user_before(made)
         pinned = map(log.rendered_group, cut.pinned)
@@ -200,7 +201,7 @@ class Rows:
     def of(self, group: Group) -> Sequence[Entry]:
         """Returns the rows of a group as they are shown."""
         entries: Sequence[Entry] = self.log.entries(group)
-        if group.start < self.since:
+        if group.start < self._bound_from:
             entries = [kept for entry in entries if (kept := self._unbound(entry)) is not None]
         if self._hides_system:
             entries = [entry for entry in entries if entry.origin is None or not self._is_hidden(entry.origin)]

@@ -106,13 +106,14 @@ class Requests:
         share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
         may_prefetch = config.prefetch and config.auto_compact and used >= due * share
         has_grown = session.last[0] is log and len(log) > session.last[1]
+        is_again = session.last == (log, len(log)) and not session.is_late
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
         recent = [at for at in session.made_at if self._services.totals.requests - at < _WINDOW]
         facts = Facts(
             used=used,
             room=own.view_room,
-            # A host may send a request again: what has been served is served again, until a row comes.
-            compact_from=due if config.auto_compact and (has_grown or session.last[0] is not log) else math.inf,
+            # A host may send a request again: it gets the same rows, until one is added or a late summary comes.
+            compact_from=due if config.auto_compact and not is_again else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
@@ -154,6 +155,7 @@ class Requests:
                 ready = plan(given, reason, known_only=True) if may_be_part else whole
                 step, chosen = decide(replace(facts, has_waited=has_waited), limits.own, whole, ready)
                 if step == "go on":
+                    session.is_late = has_waited
                     return False
                 if step == "compact":
                     await self._make(chosen, shown, limits, announced, waited)
@@ -217,6 +219,7 @@ class Requests:
             waited=waited,
         )
         session.put(cut)
+        session.is_late = False
         session.made_at.append(self._services.totals.requests)
         self._services.totals.compactions += 1
         self._services.totals.from_cache += change.from_cache

@@ -35,6 +35,7 @@ class Saved:
         config, prompts = services.config, services.prompts
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, f"{config.segment_tokens} {config.redact}")
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        self._role = config.summary_role
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
         self._writing: asyncio.Task[None] | None = None
         """The last write. It waits for the one before it, so that no older state overwrites a newer one."""
@@ -47,7 +48,7 @@ class Saved:
             found[hash_] = to_data(kept[-1])
         if self._own is not None:
             own = [[self._hash_of(log, cut), to_data(cut)] for cut in kept]
-            found[self._own] = {"cuts": own, "pins": named(cuts[-1].pins, log)}
+            found[self._own] = {"cuts": own, "pins": named(cuts[-1].pins, log), "role": self._role if own else ""}
         self._writing = asyncio.create_task(self._put(found, self._writing), name="context-summarize:cut")
 
     async def _put(self, found: dict[str, Any], before: asyncio.Task[None] | None) -> None:
@@ -81,8 +82,12 @@ class Saved:
         if cuts:
             at = log.closed_before(log.row_after_number(cuts[-1].since))
         newer = await self._newest(log, hashes, at)
-        pins = moved(own.get("pins"), log) if isinstance(own, dict) else ()
-        return _with_pins(cuts if newer is None else (newer,), pins)
+        own = own if isinstance(own, dict) else {}
+        found = cuts if newer is None else (newer,)
+        newest = replace(found[-1] if found else Cut(), pins=moved(own.get("pins"), log))
+        if newest.since and (newer is not None or own.get("role") != self._role):
+            newest = replace(newest, unsent_at=log.rendered_rows)  # its provider may never have got this view
+        return (*found[:-1], newest)
 
     async def before(self, log: Log, cut: Cut) -> Cut:
         """Returns the newest saved cut that was made from fewer rows than this one; without one an empty cut."""
@@ -119,11 +124,6 @@ class Saved:
 
 def _cut(data: Any, log: Log) -> Cut | None:
     return from_data(data, log.rendered_rows, len(log.rendered))
-
-
-def _with_pins(cuts: tuple[Cut, ...], pins: tuple[int, ...]) -> tuple[Cut, ...]:
-    newest = replace(cuts[-1] if cuts else Cut(), pins=pins)
-    return (*cuts[:-1], newest)
 
 
 def named(pins: Iterable[int], log: Log) -> list[list[Any]]:

@@ -97,6 +97,8 @@ class Session:
         """The clock's time when the last request was served."""
         self.last: tuple[Log | None, int] = (None, 0)
         """The log of that request, and how many rows it had."""
+        self.is_late = False
+        """True if it went on without summaries that it had waited for."""
         self.held: tuple[Cut | None, tuple[JsonRow, ...], int] = (None, (), 0)
         """Reminders that requests with this cut have shown because the host wants them whole, and their tokens."""
         self._written: Written | None = None
@@ -137,6 +139,8 @@ class Session:
             if self.log is log and not self.is_resumed:
                 newest = replace(cuts[-1], pins=tuple(sorted({*cuts[-1].pins, *pins})))
                 self.cuts, self.is_resumed = (*cuts[:-1], newest), True
+                if newest.unsent_at == log.rendered_rows > 0:
+                    self.saved.put(log, self.cuts)
                 nodes = nodes_of(log, newest)
                 await self.texts.look_up(nodes)
                 self.services.totals.from_cache += sum(self.texts.text_of(node) is not None for node in nodes)
@@ -166,12 +170,14 @@ class Session:
         if not unknown:
             return
         await self.texts.look_up([node for node in unknown if node.key not in cut.fallbacks])
-        lost = [node.key for node in unknown if self.texts.text_of(node) is None]
-        await self.texts.fall_back([node for node in unknown if node.key in lost], log)
+        await self.texts.fall_back([node for node in unknown if self.texts.text_of(node) is None], log)
+        lost = [node.key for node in unknown if self.texts.text_of(node, cut.fallbacks) is None]
         if self.log is log and self.cut is cut:
             fallbacks = tuple(dict.fromkeys((*cut.fallbacks, *lost)))
-            changed_at = log.rendered_rows if lost else cut.changed_at
-            self.cuts = (*self.cuts[:-1], replace(cut, fallbacks=fallbacks, changed_at=changed_at))
+            unsent_at = log.rendered_rows if lost else cut.unsent_at
+            self.cuts = (*self.cuts[:-1], replace(cut, fallbacks=fallbacks, unsent_at=unsent_at))
+            if lost:
+                self.saved.put(log, self.cuts)
 
     async def write_thread(self, log: Log, cut: Cut) -> None:
         """Writes the thread of a cut, unless that has been done."""

@@ -156,13 +156,14 @@ class SummaryRegistry:
 
     async def idle(self, seconds: float) -> None:
         """Waits at most so long until no summary is being made; for a task that takes longer only once."""
-        wanted = {task for key, task in self._tasks.items() if key not in self._late}
-        while wanted and seconds > 0:
-            began = asyncio.get_running_loop().time()
-            await until_done(wanted, seconds)
-            seconds -= asyncio.get_running_loop().time() - began
-            self._late |= self._tasks.keys() if seconds <= 0 else set()
-            wanted = {task for key, task in self._tasks.items() if key not in self._late}
+        end = asyncio.get_running_loop().time() + seconds
+        while wanted := {task for key, task in self._tasks.items() if key not in self._late}:
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                self._late |= self._tasks.keys()
+                return
+            await until_done(wanted, left)
+            await asyncio.sleep(0)  # what has ended is noted first
 
     async def wait(self, nodes: Sequence[Node], seconds: float | None, is_over: Callable[[], bool]) -> None:
         """Waits for these summaries, which have been started.

@@ -1,14 +1,12 @@
-"""Corrects our token estimates with the provider's figures: by a ratio, and by the tools' tokens that are left over."""
+"""Corrects our token estimates with the provider's figures: a ratio for its tokenizer, a constant for its tools."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from statistics import fmean, linear_regression
 from typing import Any
 
 from context_summarize.tokens.measure import input_tokens
-
-_LEAST, _MOST = 0.7, 1.6
-"""Bounds of the ratio: those of tokenizers in use."""
 
 
 class Meter:
@@ -16,8 +14,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._ratio, self._constant = 1.0, 0.0
-        self._compared: tuple[int, int] | None = None
-        """Estimate and figure of the request from which the next one must differ enough to show the ratio."""
+        self._seen: list[tuple[int, int]] = []
         self._served: tuple[int, int, bool] | None = None
         self._is_claimed = False
         self._last: int | None = None
@@ -74,21 +71,18 @@ class Meter:
         return True
 
     def _learn(self, estimate: int, actual: int) -> None:
-        """Takes the ratio from the difference of two requests; what it leaves over of the newest are its tools.
-
-        The ratio of one request alone would count the tools as text, and be wrong after each compaction.
-        """
         expected = self.correct(estimate)
         if abs(actual - expected) > 0.25 * expected:
-            self._compared = None  # another model
-        before, figure = self._compared or (estimate, actual)
-        if abs(estimate - before) > 0.2 * min(estimate, before):
-            self._ratio = _bounded((actual - figure) / (estimate - before))
-            self._compared = None
-        self._compared = self._compared or (estimate, actual)
-        self._constant = actual - self._ratio * estimate
+            self._seen = []  # another model
+        self._seen = [*self._seen, (estimate, actual)][-8:]
+        estimates, actuals = zip(*self._seen, strict=True)
+        if max(estimates) > 1.2 * min(estimates):  # else ratio and constant cannot be separated
+            self._ratio = min(max(linear_regression(estimates, actuals).slope, 0.7), 1.6)
+            self._constant = fmean(actuals) - self._ratio * fmean(estimates)
+        else:
+            self._constant = actual - self._ratio * estimate
         if self._constant < 0:
-            self._ratio, self._constant = _bounded(actual / max(estimate, 1)), 0.0
+            self._ratio, self._constant = min(max(sum(actuals) / max(sum(estimates), 1), 0.7), 1.6), 0.0
 
     def correct(self, estimate: int) -> int:
         """Returns the tokens that the provider will most likely count for that estimate."""
@@ -101,7 +95,3 @@ class Meter:
     def invert(self, tokens: int) -> int:
         """Returns the estimate whose corrected size is that many tokens; 0 if there is none."""
         return max(0, int((tokens - self._constant) / self._ratio))
-
-
-def _bounded(ratio: float) -> float:
-    return min(max(ratio, _LEAST), _MOST)

@@ -77,9 +77,15 @@ async def test_a_long_session_sends_no_stale_thinking_has_breakpoints_and_loses_
 
 async def test_a_view_is_a_prefix_of_the_next_one_though_rows_in_it_have_lost_their_thinking():
     made, api = await session(200)
-    before = await made.view()
-    await play(made, api, 200, 203)
-    assert (await made.view())[: len(before)] == before
+    kept = 0
+    for at in range(200, 212):
+        before, earlier = await made.view(), await compactions(made)
+        await play(made, api, at, at + 1)
+        after = await made.view()
+        if await compactions(made) == earlier > 0:
+            assert after[: len(before)] == before
+            kept += 1
+    assert kept > 6
 
 
 async def test_after_an_undo_no_thinking_is_stale():
@@ -229,9 +235,9 @@ async def test_rows_of_ours_say_that_they_last_but_not_reminders_that_change(rol
 async def test_rows_of_a_view_that_come_back_as_a_history_are_not_summarised():
     made = await Managed(12_000, summary_role="user", **SETTINGS).add(tool_session(40))
     view = await made.compacted()
-    assert "[Notes on messages" in str(view)
+    assert "[Thread of messages" in str(view)
     again = await (await Managed(100_000, **SETTINGS).take(view)).add(tool_session(20, start=40))
     await again.view()
     await again.compacted()
     assert again.provider.calls > 0
-    assert "[Notes on messages" not in "".join(questions(again.provider))
+    assert "[Thread of messages" not in "".join(questions(again.provider))

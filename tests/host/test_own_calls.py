@@ -46,7 +46,7 @@ async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     """Fallbacks stand in, and it is told once."""
     host = await hosts()
     answering(host, HookResult(action="deny", reason="no helpers today"))
-    caplog.set_level(logging.WARNING, "context_summarize")
+    caplog.set_level(logging.INFO, "context_summarize")
     await host.talk(12)
 
     assert host.provider.summary_requests == []
@@ -54,8 +54,7 @@ async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {"denied"}
     assert all(data["fallbacks"] > 0 for data in host.seen("context:post_compact"))
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "no helpers today" in told
+    assert sum("no helpers today" in record.getMessage() for record in caplog.records) == 1
 
 
 class Approval:
