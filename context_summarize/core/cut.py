@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -73,6 +73,9 @@ class Cut:
 _CUT = TypeAdapter(Cut)
 
 
+_FIELDS = {one.name for one in fields(Cut)}
+
+
 def to_data(cut: Cut) -> dict[str, Any]:
     """Returns a cut as JSON data."""
     data: dict[str, Any] = _CUT.dump_python(cut, mode="json")
@@ -85,10 +88,10 @@ def from_data(data: Any, rows: int, groups: int) -> Cut | None:
     Args:
         rows, groups: the rendered rows and groups of the log that it is for.
     """
+    if not isinstance(data, Mapping) or data.keys() != _FIELDS:
+        return None
     try:
-        cut = _CUT.validate_python(data) if isinstance(data, Mapping) else None
+        cut = _CUT.validate_python(data)
     except ValidationError:
         return None
-    if cut is None or cut.rows > rows or cut.groups > groups:
-        return None
-    return cut
+    return cut if cut.rows <= rows and cut.groups <= groups else None

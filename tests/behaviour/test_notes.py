@@ -79,7 +79,7 @@ async def test_after_many_compactions_the_thread_stands_right_before_the_verbati
     done = [task for task in range(TASKS) if (task + 1) * 14 < end - 40]
     assert len(done) > TASKS / 2
     assert sum(f"INV-{7_000 + 37 * task}" in shown for task in done) >= 0.9 * len(done)
-    assert lines[-2:-1] == [line for line in lines if line.startswith("→ ")][-1:]
+    assert [line for line in lines[-3:-1] if line.startswith("→ ")]
     assert lines[-1].startswith(f"{NAMES}tests/area_")
     assert "returncode" not in told(view)
 
@@ -190,7 +190,7 @@ async def test_a_fallback_leaves_to_the_thread_what_that_quotes_of_the_user():
     view = await (await played(rows, provider=lambda: ScriptedProvider(then=RuntimeError("down")))).view()
     fallbacks = [str(row["content"]) for row in nodes(view)]
     assert all(FALLBACK_LINE in text for text in fallbacks)
-    assert any("Call: bash make part-" in text and "The agent: Part" in text for text in fallbacks)
+    assert any("Call: edit_file src/part_" in text and "The agent: Part" in text for text in fallbacks)
     quoted = " ".join(words_of_the_user(view).values())
     lines = [line for text in fallbacks for line in text.split("\n") if line.startswith("The user: ")]
     assert [line for line in lines if line.removeprefix("The user: ") in quoted] == []

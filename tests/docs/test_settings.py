@@ -115,7 +115,7 @@ def test_the_page_for_hosts_has_every_method():
     names = {name for name in vars(SummarizingContextManager) if not name.startswith("_")}
     page = _section("Methods") + _section("Steering")
     told = {name for name in re.findall(r"`([a-z_]+)[`(]", page) if name in names}
-    assert names - told == {"conversation", "finish", "observe_response", "prepare", "stop_waiting"}
+    assert names - told == {"session", "finish", "observe_response", "prepare", "stop_waiting"}
 
 
 async def test_the_page_for_hosts_has_every_capability(monkeypatch):

@@ -29,8 +29,6 @@ import regex
 import context_summarize
 from context_summarize import SummarizingContextManager
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import View
-from context_summarize.core.record_format import to_data
 from context_summarize.messages.reading import analyse
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider
@@ -38,7 +36,7 @@ from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full
 from tests.support.paths import ROOT
-from tests.support.rows import assistant, call, calls, feed, result, user
+from tests.support.rows import assistant, call, feed, result, user
 from tests.support.secrets import known
 
 pytestmark = pytest.mark.usefixtures("no_hang")
@@ -214,17 +212,3 @@ def test_rows_are_taken_in_in_linear_time():
         history.hash_groups(len(history.rendered))
 
     assert not grows(taken, 2_000, 8_000, 0.4)
-
-
-def test_the_results_of_one_row_are_numbered_in_linear_time():
-    """There may be thousands, and a record numbers each that is shortened."""
-
-    def numbered(count: int) -> None:
-        log = Log(len)
-        log.add(analyse(calls(*((f"c{at}", "read", {}) for at in range(count)))))
-        for at in range(count - 1):
-            log.add(analyse(result(f"c{at}", "done")))
-        view = View(shortened=dict.fromkeys(range(1, count), 10))
-        assert len(to_data(view, (512, 64), log)["shortened"]) == count - 1
-
-    assert not grows(numbered, 1_500, 6_000, 0.3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize.core.frames import show_thread
+from context_summarize.core.frames import thread_entry
 from context_summarize.core.log import Log
 from context_summarize.core.thread import Thread
 from context_summarize.messages.checking import normalise
@@ -166,4 +166,4 @@ def test_the_thread_is_a_function_of_rows_room_and_what_the_view_shows_whole(tur
         used.text(frontier, 2 * room, set(), [])
     text = used.text(groups, room, whole, summaries)
     assert text == Thread(log, ("never",), "Rules").text(groups, room, whole, summaries)
-    assert show_thread(log, text, groups).tokens <= room or not text
+    assert thread_entry(log, text, groups).tokens <= room or not text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from context_summarize.core.cut import Cut
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import View
-from context_summarize.core.render import render
+from context_summarize.core.view import view as view_of
 from context_summarize.messages.reading import analyse
 from tests.support.managed import Managed
 from tests.support.rows import assistant, calls, hook, result, tool_session, user
@@ -45,4 +45,4 @@ def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_
     [earlier] = log.open_groups
     log.add(analyse(result("x", "found")))
     assert len(log.entries(earlier)) == 1
-    assert "found" in str(render(log, View()).rows(None))
+    assert "found" in str(view_of(log, Cut(), lambda _: None, str).rows(None))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from context_summarize.config import Config
-from context_summarize.core.nodes import Node, View
+from context_summarize.core.cut import Cut
+from context_summarize.core.nodes import Node
 from context_summarize.core.plan import Plan, Reason
 from context_summarize.session.decide import Facts, Step, decide
 from context_summarize.session.request_limits import own_limits
@@ -21,18 +22,17 @@ def plan(reason: Reason, freed: int = 400, missing: int = 0, before: int = 600) 
     nodes = tuple(Node(f"key {at}", 0, at, at + 1, 50) for at in range(missing))
     after = before - freed
     return Plan(
-        reason=reason, view=View(), notes_room=0, tokens_before=before, tokens_after=after, missing=nodes,
-        segments=1, merged=0, level=1, fits=after <= LIMITS.view_room, reached=True,
+        reason=reason, cut=Cut(), tokens_before=before, tokens_after=after, missing=nodes, segments=1, merged=0,
+        level=1, fits=after <= LIMITS.view_room, reached=True,
     )  # fmt: skip
 
 
-def decided(facts: dict[str, Any], whole: dict[str, int], ready: dict[str, int]) -> Step:
+def decided(given: dict[str, Any], whole: dict[str, int], ready: dict[str, int]) -> Step:
     """The step where the plans of the whole and of what is ready are these."""
-
-    def make(reason: Reason, focus: str | None = None, *, known_only: bool = False) -> Plan:
-        return plan(reason, **(ready if known_only else whole))
-
-    return decide(Facts(**{"used": 600, "budget": 1_000, "compact_from": 500, **facts}), LIMITS, make)[0]
+    facts = Facts(**{"used": 600, "room": 1_000, "compact_from": 500, **given})
+    if facts.reason is None:
+        return "go on"
+    return decide(facts, LIMITS, plan(facts.reason, **whole), plan(facts.reason, **ready))[0]
 
 
 CASES = [json.loads(line) for line in (ROOT / "tests/corpora/decisions.jsonl").read_text("ascii").splitlines()]

@@ -1,4 +1,4 @@
-"""Groups, rendered text, derived sizes, the rule that cuts segments, and keys."""
+"""Groups, rendered text, derived sizes, the rule that ends parts, keys, and the tree of leaves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize.core.nodes import Node, merge_node, segment_key
-from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens, next_cut
+from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge_node, segment_key
+from context_summarize.core.parts import derive_segment_tokens, derive_summary_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.rendered import RenderedRow, parse_rendered, render_rows
@@ -133,7 +133,7 @@ CUTS = {
 def test_a_segment_closes_at_its_size_or_the_next_user_turn(cut):
     """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
     found, left = "", cut.replace("|", "")
-    while (count := next_cut([(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in left], 4)) is not None:
+    while (count := next_end([(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in left], 4)) is not None:
         found, left = f"{found}{left[:count]}|", left[count:]
     assert found + left == cut
 
@@ -170,3 +170,38 @@ def test_a_merge_stands_for_the_whole_run_one_level_up():
     others = [merged(leaves, template="u"), merged(leaves, tokens=10), merged(leaves[::-1])]
     assert len({made.key for made in (node, *others)}) == 4
     assert merged((node, leaves[1])).level == 2
+
+
+def digits(leaves: int, most: int) -> list[int]:
+    """The levels of a tree of so many leaves: a number's digits, from 1 to `most`."""
+    fan, nodes = Fan(most, 10**9, 100, "t"), tuple[Node, ...]()
+    for at in range(leaves):
+        nodes = fan.grown(nodes, Node(f"k{at}", 0, at, at + 1, 100))
+    assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes)][: len(nodes)]
+    return [node.level for node in nodes]
+
+
+def test_leaves_are_the_digits_of_a_number():
+    """Of k + 1 nodes of a level the oldest k become one of the next."""
+    assert [digits(leaves, 3) for leaves in (1, 3, 4, 7, 10, 13)] == [
+        [0], [0, 0, 0], [1, 0], [1, 1, 0], [1, 1, 1, 0], [2, 1, 0],
+    ]  # fmt: skip
+
+
+def test_nodes_beyond_their_room_merge_from_the_oldest_on():
+    nodes = tuple(Node(f"k{at}", 0, at, at + 1, 100) for at in range(6))
+    capped = Fan(9, 700, 100, "t").capped(nodes)
+    assert estimated(capped) <= 700 < estimated(nodes)
+    assert capped[1:] == nodes[7 - len(capped) :]
+    assert capped == Fan(9, 700, 100, "t").capped(capped)
+    assert len(Fan(9, 0, 100, "t").capped(nodes)) == 1
+
+
+def test_the_fan_is_the_largest_whose_two_levels_fit():
+    def taken(most: int) -> float:
+        return (most + 1) * (170 + min(10, (most + 1) / 2) * 100 + 70)
+
+    for room in (0, 3_000, 10_000, 56_000):
+        most = derive_fan(room, 100)
+        assert most == 2 or taken(most - 1) <= room
+        assert taken(most) > room
