@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from context_summarize.redaction.formats import Span, is_mixed, is_real, turns
-from context_summarize.redaction.words import CJK, CODE_LINE, JOINTS, ORDINARY, PREDICATE, shapes, telling
+from context_summarize.redaction.words import CJK, CODE_LINE, JOINTS, is_ordinary, is_predicate, shapes, telling
 
 _AT, _IN = shapes("values.at"), shapes("values.in")
 _LOOKED_AT = 120
@@ -24,14 +24,14 @@ def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     return bool(is_odd) and not _AT["path"].match(value) and not (bare and is_code) and is_real(value)
 
 
-def is_weak(value: str, ordinary: re.Pattern[str] = ORDINARY) -> bool:
+def is_weak(value: str, is_common: Callable[[str], bool] = is_ordinary) -> bool:
     """Returns True if the value may be a password, though it looks like words or a number."""
     words = value.split()
     if not 3 <= len(value.strip(" -:")) <= 60 or not _IN["word"].search(value) or not is_real(value):
         return False
     if _AT["path"].match(value) or (any(telling(value)) and (len(words) > 1 or _AT["compound"].fullmatch(value))):
         return False
-    return 2 * sum(ordinary.match(word) is not None for word in words) < len(words)
+    return 2 * sum(map(is_common, words)) < len(words)
 
 
 def is_named(word: re.Match[str], before: str) -> bool:
@@ -73,7 +73,9 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
         return not (joint["prose"] and _AT["technical"].match(value))
     if joint["prose"]:
         return (
-            is_weak(value, ORDINARY if quoted else PREDICATE) and len(value) > 3 and (quoted or joint["prose"] != "-")
+            is_weak(value, is_ordinary if quoted else is_predicate)
+            and len(value) > 3
+            and (quoted or joint["prose"] != "-")
         )
     if not is_weak(value) or (joint["bar"] and not quoted):
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from context_summarize.errors import ConfigError
@@ -65,7 +64,8 @@ def open_file(cache: str | None) -> SqliteStore:
     # Not in `cache/` of the user's folder, which `amplifier update --force` and `amplifier reset` clear.
     home = os.environ.get("AMPLIFIER_HOME") or "~/.amplifier"
     name = f"{home}/context-summarize/summaries.db" if cache is None else cache
-    if re.match(r"\w\w+:(?!//)", name):
+    scheme, colon, rest = name.partition(":")
+    if colon and len(scheme) > 1 and scheme.isalnum() and not rest.startswith("//"):  # no Windows drive
         raise ConfigError(
             f"cache: {shown(name)} is neither a file nor an address; an address begins as in redis://, and a file of "
             "this name is ./…"

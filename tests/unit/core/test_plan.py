@@ -94,7 +94,7 @@ def test_a_part_that_ends_early_is_followed_by_parts_that_begin_there():
     made = planned(log, 10_000, "manual", focus="the orders", segment=512)
     [forced] = made.cut.ends.forced
     assert (forced.end, forced.focus) == (made.cut.groups, "the orders")
-    earlier = parts_of(log, made.cut.ends).leaves
+    earlier = [*parts_of(log, made.cut.ends).leaves]
     for row in tool_session(60, start=50):
         log.add(analyse(row))
     parts = parts_of(log, made.cut.ends)
