@@ -265,10 +265,12 @@ class Log:
             self.entries(group)
 
     def forget_before(self, row: int) -> None:
-        """Drops what is cached of rows before this one, and of shortened rows and summaries."""
+        """Drops what is cached of rows before this one, and the rows of summaries."""
         entries = self._entries.copy()  # a thread may be adding to it
         self._entries = {start: found for start, found in entries.items() if start >= row}
-        self.shortened, self.summary_rows, self.unbound = {}, {}, {}
+        self.shortened = {key: found for key, found in self.shortened.copy().items() if key[0] >= row}
+        self.unbound = {key: found for key, found in self.unbound.items() if key[0] >= row}
+        self.summary_rows = {}
 
     def render(
         self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redact: Redact | None = None
