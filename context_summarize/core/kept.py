@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from context_summarize.core.entries import Entry
 from context_summarize.core.frames import show_node, show_thread
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import View
@@ -38,11 +40,16 @@ def with_thread(thread: Thread, log: Log, view: View, room: int, frame: Frame) -
 
 def kept(thread: Thread, log: Log, before: View, view: View) -> Kept:
     """Counts the values of the summarised rows that the view before showed, and that the new view shows."""
-    head, rows = render(log, before).head, render(log, view).entries
-    shown = spelled_values("\n".join(texts_of(entry.row for entry in head)))
+    shown = _values(before, render(log, before).head)
     wanted = {value: None for one in thread.readings(0, before.frontier) for value in one.values if value in shown}
     newly = thread.readings(before.frontier, view.frontier)
     wanted |= dict.fromkeys(value for one in newly for value in one.values)
-    shown = spelled_values("\n".join(texts_of(entry.row for entry in rows)))
+    shown = _values(view, render(log, view).entries)
     lost = [value for value in wanted if value not in shown]
     return Kept(len(wanted) - len(lost), len(lost), tuple(reversed(lost[-3:])))
+
+
+def _values(view: View, entries: Iterable[Entry]) -> set[str]:
+    """Returns the values in these rows of a view, in its summaries and its thread. Numbers in frames are none."""
+    own = [item.text for item in view.shown] + ([view.notes.text] if view.notes else [])
+    return spelled_values("\n".join([*own, *texts_of(entry.row for entry in entries if entry.origin is not None)]))
