@@ -63,7 +63,7 @@ def test_at_a_cut_each_text_is_judged_by_what_comes_next_and_by_what_the_user_sa
         assistant("Reading was done.", []),
         *called(2, "Read", {"file_path": "/work/app/src/load.py", "status": "in_progress"}, "again"),
     )
-    notes = "[Notes on messages 1 to 3]\nDON'T touch the 'tests'! src/load.py"
+    notes = "[Thread of messages 1 to 3]\nDON'T touch the 'tests'! src/load.py"
     judge = Judge(Recorded(Session(name="s", rows=rows), [Cut(3, 3, "load_all of docs/old.md")], "/work/app"))
     judge(2, rows[:2])
     judge(3, [{"role": "system", "content": notes}, rows[2]])

@@ -83,15 +83,15 @@ async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]
     assert f"whole history costs {whole} " in readme
 
 
-def test_the_readme_shows_the_notes_of_the_first_compaction_of_the_demo() -> None:
-    """Each part between two gaps stands in them, in order; so do the numbers of summaries and messages before it."""
+def test_the_readme_shows_the_thread_of_the_first_compaction_of_the_demo() -> None:
+    """Each part between two gaps stands in it, in order; so do the numbers of summaries and messages before it."""
     [sample] = (text for page, text in blocks("text") if page == README)
     shown = [row_text(row) for row in first_compaction()[1]]
-    [notes] = (text for text in shown if text.startswith("[Notes on messages "))
+    [thread] = (text for text in shown if text.startswith("[Thread of messages "))
     at = 0
     for part in filter(None, re.split(r"\s*(?:(?<!\[)…|…(?!\]))\s*|\n", sample.strip())):
-        at = notes.index(part, at) + len(part)
-    [told] = re.findall(r"(\w+) summaries and these notes replace (\d+) messages", README.read_text("utf-8"))
+        at = thread.index(part, at) + len(part)
+    [told] = re.findall(r"(\w+) summaries and this thread replace (\d+) messages", README.read_text("utf-8"))
     summaries = sum(text.startswith("[Summary of messages ") for text in shown)
     assert told == (("no", "one", "two", "three", "four")[summaries], sample.split(":")[0].split()[-1])
 
