@@ -20,7 +20,7 @@ _ENDS = 0.15
 _LEFT_OUT = 12
 """Tokens of the line that counts the sentences left out."""
 _MARK = 8
-"""Tokens of a line's mark and end."""
+"""Tokens of a line's mark and end, and of a gap."""
 _SHORT_MESSAGE = 40
 """A message of at most this many characters belongs to the one before it: "Not to Bob.", "undo it"."""
 _PARTS = 8
@@ -57,7 +57,9 @@ def thread_text(readings: Sequence[Reading], beside: Beside, room: int, count: C
     for_ends = int(room * _ENDS)
     words = _Words([sentence for one in readings for sentence in one.said], beside, room - for_ends, count)
     words.choose()
-    lines = [*_lines(words.chosen, _ends(readings, beside, words.room + for_ends, count))]
+    words.room += for_ends
+    ends = _ends(readings, beside, words, count)
+    lines = [*_lines(words.chosen, ends)]
     if lines and words.left:
         lines.append(f"({len(words.left):,} more of the user's sentences are left out.)")
     return "\n".join([*lines, names] if names else lines)
@@ -74,8 +76,8 @@ def _names(names: Iterable[str], room: int, count: Count) -> str:
     return NAMES + ", ".join(taken) if taken else ""
 
 
-def _ends(readings: Sequence[Reading], beside: Beside, room: int, count: Count) -> dict[int, Reading]:
-    """Returns the newest ends of turns that fit, each by the number of the user's message before it."""
+def _ends(readings: Sequence[Reading], beside: Beside, words: _Words, count: Count) -> dict[int, Reading]:
+    """Returns the newest ends of turns that fit, by the user's messages before them; chooses words of these too."""
     ends, asked = dict[int, Reading](), 0
     for one in readings:
         if one.by_agent:
@@ -86,9 +88,11 @@ def _ends(readings: Sequence[Reading], beside: Beside, room: int, count: Count) 
     taken = dict[int, Reading]()
     for asked, end in reversed(ends.items()):
         if end.number not in beside.whole and end.closing not in beside.text:
-            room -= count(end.closing) + 2 * _MARK
-            if room < 0:
+            size = count(end.closing) + 2 * _MARK
+            if size > words.room:
                 break
+            words.room -= size
+            words.take_first_of(asked)
             taken[asked] = end
     return taken
 
@@ -119,6 +123,8 @@ class _Words:
         self.left = {at for at, one in enumerate(said) if one.number not in beside.whole}
         """Indexes of the sentences that are neither in the view nor chosen."""
         self._taken: set[int] = set()
+        self._lines: set[int] = set()
+        """Numbers of the messages that are quoted."""
         messages = groupby(range(len(said)), key=lambda at: said[at].number)
         self._messages = {number: [*found] for number, found in messages}
         self._following = dict(pairwise(self._messages))
@@ -141,6 +147,11 @@ class _Words:
                 if misses > _MOST_MISSES:
                     break
 
+    def take_first_of(self, number: int) -> None:
+        """Chooses the first sentence of a message, if there is room."""
+        if number in self._messages and self._messages[number][0] in self.left:
+            self._take(self._messages[number][0])
+
     def _take(self, at: int) -> bool:
         """Chooses a sentence, the next one of its message, and the user's next message if that is short."""
         number = self._said[at].number
@@ -149,10 +160,11 @@ class _Words:
         is_short = sum(len(self._said[one].text) for one in reply) <= _SHORT_MESSAGE
         unit = self.left & {at, *{at + 1}.intersection(self._messages[number]), *(reply if is_short else [])}
         price = sum(self._count(self._said[one].text) + 1 for one in unit)
-        price += _MARK * len({self._said[one].number for one in unit})
+        price += _MARK * len({self._said[one].number for one in unit} - self._lines)
         if price > self.room:
             return False
         self._taken |= unit
+        self._lines.update(self._said[one].number for one in unit)
         self.left -= unit
         self.room -= price
         return True

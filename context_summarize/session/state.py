@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
+from context_summarize.core.entries import Entry
 from context_summarize.core.frames import thread_entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
@@ -40,6 +41,8 @@ class Written:
     """Without the pins, which only the next cut shows."""
     text: str = ""
     """Its lines without their frame; "" if it quotes nothing."""
+    entry: Entry | None = None
+    """Its row."""
     summaries: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """The texts of the summaries beside it, by key and first group: without what the thread quotes."""
 
@@ -65,7 +68,7 @@ def written(thread: Thread, empty: Written, shown: View) -> Written:
         (node.key, node.first_group): thread.summary(one.text, node.first_group, node.end_group, text)
         for node, one in zip(known, shown.summaries, strict=True)
     }
-    return replace(empty, text=text, summaries=texts)
+    return replace(empty, text=text, entry=thread_entry(log, text, cut.groups) if text else None, summaries=texts)
 
 
 class Session:
@@ -208,7 +211,7 @@ class Session:
             return found if found is None or text is None else replace(found, text=text)
 
         found = view(log, cut, text_of, self.services.prompts.frame.fill, hides_system=hides_system)
-        return found.with_thread(thread_entry(log, known.text, cut.groups)) if known and known.text else found
+        return found.with_thread(known.entry) if known and known.entry else found
 
     def nodes(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut of this log."""

@@ -113,7 +113,10 @@ class SqliteStore(TextStore):
         try:
             return await asyncio.wrap_future(self._thread.submit(work))
         except (sqlite3.Error, OSError) as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are details
+            without_code = (
+                0 if isinstance(error, OSError) else sqlite3.SQLITE_CORRUPT
+            )  # such as a text that is no UTF-8
+            code = getattr(error, "sqlite_errorcode", without_code) & 0xFF  # the higher bits are details
             remedy = _REMEDIES.get(code, "check that file, folder and disk can be written, or name another in `cache`")
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 

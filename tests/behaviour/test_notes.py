@@ -187,7 +187,8 @@ async def test_a_rule_that_a_summary_quotes_has_room_before_other_sentences():
 
 async def test_a_fallback_leaves_to_the_thread_what_that_quotes_of_the_user():
     rows = [*HELLO, *agent_session(10)]
-    view = await (await played(rows, provider=lambda: ScriptedProvider(then=RuntimeError("down")))).view()
+    down = {"provider": lambda: ScriptedProvider(then=RuntimeError("down")), "segment_tokens": 2_048}
+    view = await (await played(rows, **down)).view()
     fallbacks = [str(row["content"]) for row in nodes(view)]
     assert all(FALLBACK_LINE in text for text in fallbacks)
     assert any("Call: edit_file src/part_" in text and "The agent: Part" in text for text in fallbacks)
