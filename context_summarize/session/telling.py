@@ -132,6 +132,7 @@ class Telling:
         self._log(change, tokens, left)
         if plan is not None:
             self._notify_user(change, tokens, left)
+        self._outbox.start()
         return tokens - left
 
     def _log(self, change: Change, tokens: int, left: int) -> None:

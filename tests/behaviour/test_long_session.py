@@ -48,7 +48,8 @@ async def test_a_session_of_many_windows_stays_bounded():
 
     levels = [[node["metadata"]["level"] for node in nodes(view)] for view in views if nodes(view)]
     assert 2 <= max(map(max, levels)) <= MOST_MERGES
-    assert all(before[0] <= after[0] for before, after in pairwise(levels)), "what is merged is taken apart again"
+    apart = sum(before[0] > after[0] for before, after in pairwise(levels))
+    assert apart <= len(levels) / 20, "what is merged for room alone is taken apart again, and seldom"
 
     # Instructions and merges included; no key is asked for twice.
     assert history / 2 < taken.input_tokens <= 1.45 * history

@@ -113,7 +113,7 @@ def test_a_session_mounts_it_by_its_name(installed, tmp_path):
     """A real session with the installed module: loaded by entry point, rows in, view out, cleaned up."""
     view, used = run_python(bare_host(), tmp_path, str(installed.bin / "python")).stdout.splitlines()
 
-    assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {}}]"
+    assert view == "[{'role': 'user', 'content': 'hello', 'metadata': {'shown_by': 'context-summarize'}}]"
     assert Path(used).is_relative_to(installed.bin.parent)
 
 
