@@ -23,6 +23,7 @@ from context_summarize.session.steering import Preview, Steering
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
+from context_summarize.tokens.measure import input_tokens
 
 
 class SummarizingContextManager:
@@ -264,6 +265,14 @@ class SummarizingContextManager:
         if event in OBSERVED and isinstance(data, dict) and not own_call.get():
             self._current.observe(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
+
+    async def observe_usage(self, usage: Any) -> None:
+        """Takes in the usage of the answer to the last request, for a loop without hooks: it corrects our measuring.
+
+        Args:
+            usage: `response.usage` of OpenAI's or Anthropic's SDK, a mapping with the same names, or None.
+        """
+        self._current.observe({"usage": {"input_tokens": input_tokens(usage)}}, by_loop=False)
 
     def claim_foreground_usage(self) -> Callable[..., bool]:
         """Returns the function by which a loop says which response was for the view: see `Meter.claim`."""
