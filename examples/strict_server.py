@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Message = dict[str, Any]
+_OPENAI_KEYS = {"model", "messages", "tools", "max_completion_tokens"}
+_ANTHROPIC_KEYS = {"model", "messages", "tools", "max_tokens", "system", "cache_control"}
 _OPENAI = {
     "system": {"role", "content", "name"},
     "developer": {"role", "content", "name"},
@@ -118,11 +120,12 @@ def _anthropic(request: Message) -> tuple[str | None, Message]:
 
 
 @contextmanager
-def _serving(answer: Callable[[Message], tuple[str | None, Message]]) -> Iterator[str]:
+def _serving(answer: Callable[[Message], tuple[str | None, Message]], known: set[str]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             refusal, said = answer(request)
+            refusal = refusal or ", ".join(f"unknown key {key}" for key in set(request) - known)
             body = json.dumps({"error": {"message": refusal}} if refusal else said).encode()
             self.send_response(400 if refusal else 200)
             self.send_header("Content-Type", "application/json")
@@ -141,9 +144,9 @@ def _serving(answer: Callable[[Message], tuple[str | None, Message]]) -> Iterato
 
 def openai_server() -> Any:
     """A context manager: the address of a server with the Chat Completions API."""
-    return _serving(_openai)
+    return _serving(_openai, _OPENAI_KEYS)
 
 
 def anthropic_server() -> Any:
     """A context manager: the address of a server with the Messages API."""
-    return _serving(_anthropic)
+    return _serving(_anthropic, _ANTHROPIC_KEYS)

@@ -41,7 +41,9 @@ def openai_messages(draw: st.DrawFn) -> Rows:
         messages.append({"role": "user", "content": draw(WORDS | parts)})
         ids = [f"call_{turn}_{at}" for at in range(draw(st.integers(0, 2)))]
         if ids:
-            made = [(i, {"name": draw(NAMES), "arguments": json.dumps(draw(ARGUMENTS), ensure_ascii=False)}) for i in ids]
+            made = [
+                (i, {"name": draw(NAMES), "arguments": json.dumps(draw(ARGUMENTS), ensure_ascii=False)}) for i in ids
+            ]
             calls = [{"id": i, "type": "function", "function": function} for i, function in made]
             messages.append({"role": "assistant", "content": draw(st.none() | WORDS), "tool_calls": calls})
             messages += [{"role": "tool", "tool_call_id": i, "content": draw(WORDS)} for i in ids]
@@ -54,7 +56,10 @@ def anthropic_requests(draw: st.DrawFn) -> dict[str, Any]:
     """System prompt and messages as the API takes them: signed thinking, calls, results with images, failed ones."""
     text = st.builds(lambda said: {"type": "text", "text": said}, WORDS)
     source = st.sampled_from(
-        [{"type": "base64", "media_type": "image/png", "data": PNG}, {"type": "url", "url": "https://example.com/x.png"}]
+        [
+            {"type": "base64", "media_type": "image/png", "data": PNG},
+            {"type": "url", "url": "https://example.com/x.png"},
+        ]
     )
     image = st.builds(lambda source: {"type": "image", "source": source}, source)
     thought = st.sampled_from(
