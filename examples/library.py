@@ -38,7 +38,7 @@ async def with_openai(client: Any, model: str, prompts: Sequence[str]) -> Summar
         await context.add_message({"role": "user", "content": prompt})
         calls = None
         while calls != []:
-            rows = await context.get_messages_for_request(provider=provider)  # never more than the window holds
+            rows = await context.get_messages_for_request(provider=provider)
             answer = await client.chat.completions.create(
                 model=model,
                 messages=to_openai(rows),

@@ -1,4 +1,4 @@
-"""Turns the entries of recordings into rows: messages of Amplifier, OpenAI and Anthropic, and lines of Claude Code."""
+"""Turns entries of recordings into rows: messages of Amplifier, OpenAI, Anthropic; lines of Claude Code and Codex."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import blocks_of, is_result, result_block_id
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import result_value
+from context_summarize.replay.items import SYNTHETIC, Items, message_of, request_of
 from context_summarize.transcript.rendered import counted
 
 _LONGEST = 200
 """Characters of the name of a kind of entry."""
-_SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
-"""Mark of a user row that the program has written."""
+_ITEMS = "items"
+"""Name of an answer of the Responses API: its items follow each other."""
 
 
 class Entries:
@@ -31,11 +32,13 @@ class Entries:
         """Texts that the user typed while the agent worked, and that still wait."""
         self._shown: list[JsonRow] = []
         """Rows of such texts that the agent sees after the next results."""
+        self._items = Items()
 
     def rows(self) -> list[JsonRow]:
         """Returns the rows of all entries, each of them checked."""
         self._rows += self._shown
         self._shown = []
+        self._items.mark(self._rows)
         return self._rows
 
     def left_out(self) -> str:
@@ -48,7 +51,8 @@ class Entries:
         self._left_out.setdefault(kind[:_LONGEST], [0, place])[0] += 1
 
     def read(self, value: Any, place: str) -> None:
-        """Reads a value of JSON: a message, a list of messages, or an object with a list under `messages`."""
+        """Reads a value of JSON: a message, a list of messages, or an object with `messages` or `input`."""
+        value = request_of(value)
         if isinstance(value, dict) and isinstance(value.get("messages"), list):
             if value.get("system"):
                 self._add({"role": "system", "content": value["system"]}, place)
@@ -60,13 +64,15 @@ class Entries:
             self._read(entry, ", ".join(filter(None, [place, f"entry {number}"])))
 
     def _read(self, entry: Any, place: str) -> None:
-        if not isinstance(entry, dict) or "role" in entry:
+        if isinstance(entry, dict) and (message := message_of(entry)) is not None:
+            self._add(message, place, _ITEMS if message.get("role") == "assistant" else "")
+        elif not isinstance(entry, dict) or "role" in entry:
             self._add(entry, place)
         elif isinstance(entry.get("message"), dict):
             self._read_line(entry, entry["message"], place)
         elif entry.get("type") == "queue-operation":
             self._read_typed(entry, place)
-        elif "format" not in entry or self._rows:  # else it is the header of a history file
+        elif not self._items.has_read(entry) and ("format" not in entry or self._rows):  # else it is a header
             keys = ", ".join(map(str, entry)) or "none"
             self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
 
@@ -79,7 +85,7 @@ class Entries:
         elif message.get("model") == "<synthetic>":
             self.leave_out("with an error of the program", place)
         else:
-            marks = _SYNTHETIC if line.get("isMeta") is True or line.get("isCompactSummary") is True else {}
+            marks = SYNTHETIC if line.get("isMeta") is True or line.get("isCompactSummary") is True else {}
             time = {"timestamp": line["timestamp"]} if line.get("timestamp") else {}
             row = {key: message[key] for key in ("role", "content") if key in message}
             metadata = {"metadata": {**marks, **time}} if marks or time else {}
