@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, takewhile
 from typing import Any
 
-from context_summarize.formats.parts import Result, arguments_json, parts_of, plain, plain_content, text_of
-from context_summarize.messages.reading import block_type, is_call, is_result, result_block_id
+from context_summarize.formats.parts import Result, arguments_json, dicts, parts_of, plain, text_of
+from context_summarize.messages.reading import block_type, is_result, result_block_id
 from context_summarize.messages.rows import SYSTEM_ROLES, Call, JsonRow
 from context_summarize.messages.text import image_source, is_image, result_value
 
-_OPENING = {"type": "text", "text": "(The conversation began earlier.)"}
-"""Stands before an answer that would come first, which the API refuses."""
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 """Signs that neither an id nor the name of a tool may have."""
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -35,8 +33,8 @@ def to_anthropic(rows: Iterable[JsonRow]) -> dict[str, Any]:
     system = "\n\n".join(text for row in opening if (text := text_of(row.get("content"))).strip())
     turns = [(row["role"] == "assistant", [*_blocks(row)]) for row in every[len(opening) :]]
     turns = _merged((is_answer, _ordered(blocks)) for is_answer, blocks in _merged(turns))
-    if turns and turns[0][0]:
-        turns.insert(0, (False, [{**_OPENING}]))
+    if turns and turns[0][0]:  # the API refuses a conversation that an answer opens
+        turns.insert(0, (False, [{"type": "text", "text": "(The conversation began earlier.)"}]))
     messages = [{"role": "assistant" if answer else "user", "content": blocks} for answer, blocks in turns]
     return {"system": system, "messages": messages} if system else {"messages": messages}
 
@@ -73,13 +71,11 @@ def _blocks(row: JsonRow) -> Iterator[JsonRow]:
 
 def _result(result: Result) -> JsonRow:
     """Returns a result; an empty one has no content, and is then no error."""
-    content: Any = [*_text(result.content)]
-    if isinstance(result.content, list | tuple):
-        content = [shown for block in result.content for shown in _shown(block)]
-    elif content:
-        content = content[0]["text"]
-    made = {"type": "tool_result", "tool_use_id": _FORBIDDEN.sub("_", result.id)}
-    return {**made, "content": content, **({"is_error": True} if result.is_error else {})} if content else made
+    is_list = isinstance(result.content, list | tuple)
+    shown = [part for block in (result.content if is_list else [result.content]) for part in _shown(block)]
+    content = {"content": shown if is_list else shown[0]["text"]} if shown else {}
+    error = {"is_error": True} if shown and result.is_error else {}
+    return {"type": "tool_result", "tool_use_id": _FORBIDDEN.sub("_", result.id), **content, **error}
 
 
 def _shown(block: Any) -> Iterator[JsonRow]:
@@ -100,28 +96,19 @@ def _text(value: Any) -> Iterator[JsonRow]:
 def from_anthropic(messages: Iterable[Any], system: Any = "") -> list[JsonRow]:
     """Returns messages of the API as rows for `add_message`; each is a dict, or an answer of the SDK.
 
-    `from_anthropic(**to_anthropic(rows))` is the way back. Each result becomes a row of its own. Cache breakpoints,
-    which belong to one request, are left out.
+    `from_anthropic(**to_anthropic(rows))` is the way back. Each result becomes a row of its own.
 
     Raises:
         MessageError: a message is neither.
     """
-    rows = [{"role": "system", "content": text}] if (text := text_of(plain_content(system))) else []
-    for message in map(plain, messages):
-        rows += _rows(message.get("role"), plain_content(message.get("content")))
+    rows: list[JsonRow] = [{"role": "system", "content": text}] if (text := text_of(plain(system))) else []
+    for message in dicts(messages):
+        rest: Any = message.get("content") or ""
+        results = [block for block in rest if is_result(block) and result_block_id(block)]
+        for block in results:
+            error = {"is_error": True} if block.get("is_error") else {}
+            content = result_value(block) or ""
+            rows.append({"role": "tool", "tool_call_id": result_block_id(block), "content": content, **error})
+        if rest := [block for block in rest if block not in results] if results else rest:
+            rows.append({"role": message.get("role"), "content": rest})
     return rows
-
-
-def _rows(role: Any, content: Any) -> Iterator[JsonRow]:
-    rest: list[Any] = []
-    for block in content if isinstance(content, list) else ():
-        if is_result(block) and (call_id := result_block_id(block)):
-            marks = {"is_error": True} if block.get("is_error") else {}
-            yield {"role": "tool", "tool_call_id": call_id, "content": plain_content(result_value(block)), **marks}
-        elif isinstance(block, dict):
-            kept = {key: value for key, value in block.items() if key != "cache_control"}
-            rest.append({**kept, "type": "tool_call"} if is_call(block) else kept)
-        else:
-            rest.append(block)
-    if rest or not content or isinstance(content, str):
-        yield {"role": role, "content": rest or content}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from context_summarize.formats.parts import Result, arguments_json, parts_of, plain, plain_content, text_of
+from context_summarize.formats.parts import Result, arguments_json, dicts, parts_of, text_of
 from context_summarize.messages.rows import SYSTEM_ROLES, Call, JsonRow
 from context_summarize.messages.text import image_url, is_image
 
@@ -60,11 +60,9 @@ def from_openai(messages: Iterable[Any]) -> list[JsonRow]:
     Raises:
         MessageError: a message is neither.
     """
-    return [_row(plain(message)) for message in messages]
+    return [_row(message) for message in dicts(messages)]
 
 
 def _row(message: JsonRow) -> JsonRow:
-    row = {"role": message.get("role"), "content": plain_content(message.get("content") or message.get("refusal"))}
-    row |= {key: message[key] for key in ("name", "tool_call_id") if message.get(key)}
-    calls = [plain(call) for call in message.get("tool_calls") or ()]
-    return {**row, "tool_calls": calls} if calls else row
+    row = {"role": message.get("role"), "content": message.get("content") or message.get("refusal") or ""}
+    return row | {key: message[key] for key in ("name", "tool_call_id", "tool_calls") if message.get(key)}

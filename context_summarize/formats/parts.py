@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -16,8 +15,7 @@ from context_summarize.messages.text import content_text, result_value
 from context_summarize.transcript.escaping import without_surrogates
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The result of a call, read from any shape."""
 
     id: str
@@ -54,21 +52,22 @@ def arguments_json(call: Call) -> str:
     return without_surrogates(json.dumps(given, ensure_ascii=False, default=str))
 
 
-def plain(message: Any) -> JsonRow:
-    """Returns a message or a block as a dict; an object of an SDK loses the fields that it does not set.
+def dicts(messages: Iterable[Any]) -> Iterator[JsonRow]:
+    """Yields messages as dicts at every depth; an object of an SDK loses the fields that it does not set.
 
     Raises:
-        MessageError: it is neither a mapping nor a pydantic model.
+        MessageError: a message is neither a mapping nor a pydantic model.
     """
-    if isinstance(message, BaseModel):
-        return message.model_dump(mode="json", exclude_none=True)
-    if isinstance(message, Mapping):
-        return dict(message)
-    raise MessageError(f"expected a dict or an object of an SDK, got {type(message).__name__}")
+    for message in messages:
+        if not isinstance(message, Mapping | BaseModel):
+            raise MessageError(f"expected a dict or an object of an SDK, got {type(message).__name__}")
+        yield plain(message)
 
 
-def plain_content(content: Any) -> Any:
-    """Returns content with each block as a dict; text stays text, and no content is an empty text."""
-    if isinstance(content, list | tuple):
-        return [block if isinstance(block, str) else plain(block) for block in content]
-    return content or ""
+def plain(value: Any) -> Any:
+    """Returns a value with the objects of an SDK in it as dicts."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
