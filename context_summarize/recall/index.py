@@ -205,7 +205,7 @@ def _parts(word: str) -> list[str]:
     characters = _tokens(word)
     if _CHARACTER.search(word) and len(characters) > 2:
         return ["".join(pair) for pair in pairwise(characters)]
-    parts = [part.strip() for part in _HUMP.sub(" ", word.strip('"')).split() if _tokens(part)]
+    parts = [part.casefold() for part in _HUMP.sub(" ", word.strip('"')).split() if _tokens(part)]
     return parts if len(parts) > 1 else []
 
 

@@ -59,32 +59,44 @@ class Places:
         """Returns an answer with the first of these places, then lines and numbers of others, as far as they fit."""
         found, room, answers = self._found, self._answers.room, self._answers
         if not hits:
-            return answers.made(f"No message has any of these words: {', '.join(found.words)}", [], "", (), None)
+            words = ", ".join(found.words)
+            return answers.made(
+                f"No message has any of these words: {words[: answers.fit(words, room)]}", [], "", (), None
+            )
+        missing = _missing(found)
+        missing = missing[: answers.fit(missing, room // 3)]
+        room -= answers.size(missing)
         is_weak = len(found.words) > 2 and 2 * found.most <= len(found.words)
         longest = max(200, min(_EXCERPT // 4 if is_weak else _EXCERPT, 3 * room // _HITS))
         places: list[tuple[int, int, str]] = []
-        texts: dict[str, int] = {}
+        texts: set[str] = set()
+        same: list[int] = []
         left = list(hits)
         while left and len(places) < _HITS and 2 * len(left[0].words) >= found.most:
             hit = left[0]
             text, block = self._place(hit, longest)
-            if texts.setdefault(text, hit.number) == hit.number:
-                if (size := answers.size(block)) > room:
-                    if places:
-                        break
-                    block = f"{block[: answers.fit(block, room - 10)]} …"
-                places.append((hit.number, hit.start, block))
-                room -= size
-            del left[0]
+            if text in texts:
+                same.append(left.pop(0).number)
+                continue
+            if (size := answers.size(block)) > room:
+                if places:
+                    break
+                block = f"{block[: answers.fit(block, room - 10)]} …"
+            texts.add(text)
+            places.append((left.pop(0).number, hit.start, block))
+            room -= size
         numbers = [number for number, *_ in places]
         left = [hit for hit in left if hit.number not in numbers]
         lines = self._lines(left, room)
-        more = f"\n[Less well: {named(*dict.fromkeys(hit.number for hit in left[len(lines) :][:_BRIEF]))}]"
+        numbers += [hit.number for hit in left[: len(lines)]]
+        others = dict.fromkeys(hit.number for hit in left[len(lines) :][:_BRIEF])
+        more = f"\n[The same text: {named(*same[:_BRIEF])}]" if same else ""
+        more += f"\n[Less well: {named(*others)}]" if others else ""
         blocks = [block for *_, block in (sorted(places) if in_order else places)]
         title = f"{counted(len(places), 'place')} of {counted(found.messages, 'message')} that have some of these words"
-        title = f"{title}{_missing(found)}; {RECORD}"
+        title = f"{title}{missing}; {RECORD}"
         blocks += ["\n".join(lines)] if lines else []
-        return answers.made(title, blocks, more if left[len(lines) :] else "", numbers, None)
+        return answers.made(title, blocks, more, numbers, None)
 
     def _lines(self, hits: Sequence[Hit], room: int) -> list[str]:
         """Returns a line for each of these messages, as long as a quarter of an answer's room is left."""
@@ -92,10 +104,11 @@ class Places:
         for hit in hits[:_BRIEF]:
             row = self._rows.row(hit.number)
             said = " ".join(row.searched[hit.start : hit.start + _LINE].split())
-            lines.append(f"- {named(hit.number)} {row.row.role}: {said}")
-            room -= self._answers.size(lines[-1])
+            line = f"- {named(hit.number)} {row.row.role}: {said}"
+            room -= self._answers.size(line)
             if room < self._answers.room // 4:
                 break
+            lines.append(line)
         return lines
 
     def _place(self, hit: Hit, longest: int) -> tuple[str, str]:
