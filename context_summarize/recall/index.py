@@ -121,9 +121,9 @@ class PassageIndex:
         quoted = {word for word, found in terms.items() if found and word.startswith('"')}
         held = {row: words for row, words in held.items() if quoted <= words} or held
         hits: list[Hit] = []
-        for row, passages in groupby(sorted(scores), key=self._row):
+        for row, with_words in groupby(sorted(scores), key=self._row):
             if row in held:
-                found_places = self._places(tuple(passages), scores, frozenset(held[row]), len(terms))
+                found_places = self._places(tuple(with_words), scores, frozenset(held[row]), len(terms))
                 hits += _apart(found_places) if every_place else found_places[:1]
         hits.sort(key=lambda hit: (-hit.score, -hit.number))
         nowhere = tuple(word for word, found in terms.items() if not found)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from context_summarize.recall.answer import RECORD, Answers, RecallAnswer, named
 from context_summarize.recall.index import Findings, Hit
 from context_summarize.transcript.escaping import after_cut
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.rendered import counted, may_be_call
 
 _HITS, _BRIEF = 8, 12
 """Most places that are quoted, and most further messages with a line each."""
@@ -39,7 +39,10 @@ class Places:
         return self._quoted(self._found.hits, in_order=True)
 
     def _without_echoes(self, asks_user: bool, summarised: int) -> list[Hit]:
-        """Returns the hits with their final scores; of a call and its result, one that adds no word is left out."""
+        """Returns the hits with their final scores, without echoes.
+
+        These are calls alone whose result has the same words, and short results whose call has them.
+        """
         rows = {hit.number: self._rows.row(hit.number) for hit in self._found.hits}
         kept: dict[int, Hit] = {}
         for hit in self._found.hits:
@@ -49,10 +52,14 @@ class Places:
         for hit in self._found.hits:
             result, caller = kept.get(hit.number), kept.get(rows[hit.number].caller)
             if result and caller and rows[hit.number].calls:
-                pair = sorted((caller, result), key=lambda one: (len(one.words), len(rows[one.number].row.text)))
-                if pair[0].words <= pair[1].words:
-                    del kept[pair[0].number]
-                    kept[pair[1].number] = replace(pair[1], score=max(caller.score, result.score))
+                text, call = rows[hit.number].row.text, rows[caller.number].row.text
+                best = max(caller.score, result.score)
+                if caller.words <= result.words and all(map(may_be_call, call.split("\n"))):
+                    del kept[caller.number]
+                    kept[hit.number] = replace(result, score=best)
+                elif result.words <= caller.words and len(text) <= len(call):
+                    del kept[hit.number]
+                    kept[caller.number] = replace(caller, score=best)
         return list(kept.values())
 
     def _quoted(self, hits: Sequence[Hit], *, in_order: bool = False) -> RecallAnswer:
@@ -93,8 +100,8 @@ class Places:
         more = f"\n[The same text: {named(*same[:_BRIEF])}]" if same else ""
         more += f"\n[Less well: {named(*others)}]" if others else ""
         blocks = [block for *_, block in (sorted(places) if in_order else places)]
-        title = f"{counted(len(places), 'place')} of {counted(found.messages, 'message')} that have some of these words"
-        title = f"{title}{missing}; {RECORD}"
+        title = f"{counted(len(places), 'place')}{'' if in_order else ', best first'}; some of these words are in"
+        title += f" {found.messages:,} of {counted(self._rows.total, 'message')}{missing}; {RECORD}"
         blocks += ["\n".join(lines)] if lines else []
         return answers.made(title, blocks, more, numbers, None)
 

@@ -220,7 +220,7 @@ class TestByWords:
         found = await ask([user(f"Step 12. {LONG}"), *rows], words="tck-12")
 
         assert found.messages == (22,)
-        assert found.text.startswith("[1 place of 1 message that have some of these words; a record")
+        assert found.text.startswith("[1 place, best first; some of these words are in 1 of 61 messages; a record")
 
     async def test_of_a_name_that_occurs_nowhere_the_parts_are_looked_for_and_it_is_said(self):
         found = await ask([*FILLER, user("The cart is loaded, then shown.")], words="loadCart cart_loader")
