@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 INVISIBLE = (
     r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -138,10 +138,22 @@ def _beginning(line: str) -> str:
     return " ".join(words[:4]) if len(words) > 2 else line.strip()
 
 
+def neutralised(text: str) -> str:
+    """Returns the text with "> " before each line that looks like a role, a transcript or a token of a chat template.
+
+    Summaries stand in system rows, where such a line would be an instruction.
+    """
+    return _quoted(text, frozenset())
+
+
 def quoted(text: str, *frames: Frame) -> str:
     """Returns the text with "> " before each line that looks like one of these frames, a role or a transcript."""
     filled = (frame(text="\0", first="0", last="0", count="0", level="0", recall="") for frame in frames)
-    marks = {_beginning(_plain(line)) for one in filled for line in one.replace("\0", "\n").split("\n")} - {""}
+    return _quoted(text, {_beginning(_plain(line)) for one in filled for line in one.replace("\0", "\n").split("\n")})
+
+
+def _quoted(text: str, marks: Set[str]) -> str:
+    marks = marks - {""}
 
     def forged(line: str) -> bool:
         seen = _plain(line)

@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-ORPHAN = "[result without a call] "
-"""Beginning of a result whose call is not in the history."""
-
 
 @dataclass(frozen=True, slots=True)
 class RenderedRow:
@@ -60,11 +57,6 @@ def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
 
 def _name_mark(row: RenderedRow) -> str:
     return "" if row.name is None else " " + row.name.replace("\n", " ")
-
-
-def call_line(name: str, *arguments: str) -> str:
-    """Returns the line of a call; `arguments` is JSON, perhaps in pieces."""
-    return "".join(("call ", name, "(", *arguments, ")"))
 
 
 def may_be_call(line: str) -> bool:
