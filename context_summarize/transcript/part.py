@@ -16,7 +16,7 @@ from context_summarize.transcript.marks import mark
 _REPEATED = 160
 """Characters of the shortest run of lines that is not shown again."""
 _LONG_LINE, _SHORT_LINE = 300, 3
-"""Characters of the longest line that is kept from what is left out; and of a line that stands anywhere, such as `}`."""
+"""Characters of the longest line that is kept from what is left out; of a line that may stand anywhere, such as `}`."""
 _USED_IN = 2_000
 """Characters of a call or a diff in which names are looked for."""
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})(?:[→|\t]|: )")
