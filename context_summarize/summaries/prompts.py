@@ -23,9 +23,11 @@ class _Slots:
 
 _FILES: Mapping[str, _Slots] = {
     "segment.md": _Slots(
-        frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules", "rules_heading"})
+        frozenset({"words", "fence"}),
+        frozenset({"characters"}),
+        frozenset({"version", "variables", "rules", "rules_heading"}),
     ),
-    "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"count"})),
+    "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"characters", "count"})),
     "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level", "recall"})),
 }
 
@@ -57,9 +59,9 @@ class PromptSet:
     """The three templates of a set, with the signs of the user's instructions."""
 
     segment: PromptTemplate
-    """System row of the request that summarises a segment. Variables: `words`, `fence`."""
+    """System row of the request that summarises a segment. Variables: `words`, `fence`; optional: `characters`."""
     merge: PromptTemplate
-    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `count`."""
+    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `characters`, `count`."""
     frame: PromptTemplate
     """The text around a summary in a view. Variables: `text`, `first`, `last`; optional: `count`, `level`, `recall`.
 

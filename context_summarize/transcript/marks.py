@@ -16,7 +16,7 @@ from context_summarize.transcript.escaping import INVISIBLE
 _LIKE_MARK = re.compile(rf"[\[\uff3b\u3010\u3014](?=[{INVISIBLE}]*[mb\uff42\uff4d][{INVISIBLE}]*\d)")
 _MARKS = re.compile(r" ?\[([mb]\d{1,9}(?:(?:, ?|; ?| ?[-–] ?| and | to )[mb]?\d{1,9}\b)*)\b(\]?)")
 """Marks in one bracket, which may go on behind them: `[m3]`, `[m3, b1]`, `[m5-7]`, `[m3 after the fix]`."""
-_ONE = re.compile(r"([^mb\d]*)([mb]?)(\d+)")
+_ONE = re.compile(r"([mb]?)(\d+)")
 
 
 def mark(number: int) -> str:
@@ -44,12 +44,14 @@ def renumber(text: str, first: int, count: int, context: Sequence[int | None] = 
 
 
 def _renumbered(places: dict[str, Sequence[int | None]], found: re.Match[str]) -> str:
-    out, letter = "", "m"
-    for between, own, digits in _ONE.findall(found[1]):
-        letter, at = own or letter, int(digits) - 1
-        new = places[letter][at] if 0 <= at < len(places[letter]) else None
+    out, letter, at = "", "m", 0
+    for one in _ONE.finditer(found[1]):
+        letter = one[1] or letter
+        place, numbers = int(one[2]) - 1, places[letter]
+        new = numbers[place] if 0 <= place < len(numbers) else None
         if new is not None and new > 0:
-            out += f"{between if out else ''}m{new}"
+            out += f"{found[1][at : one.start()] if out else ''}m{new}"
+        at = one.end()
     blank = " " if found[0][0] == " " else ""
     if not out and found[2]:
         return ""
