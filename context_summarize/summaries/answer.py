@@ -94,7 +94,8 @@ _DECLINES = re.compile(
 _SHORT = 400
 """Longest answer, in characters, that may count as a refusal in words; a real summary is longer."""
 _GOES_ON = re.compile(
-    r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|(?:#\d+|\[[mb]\d+\]) (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
+    r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|\[[mb]\d+\] (?:user|assistant|tool)\b"
+    r"|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
     re.IGNORECASE,
 )
 """The beginning of an answer that continues the request: SmolLM2 began with "## Summary 7 of 6".

@@ -26,6 +26,8 @@ class PartText:
     text: str
     label: str = ""
     """Our own line before it, such as `content:`."""
+    alike: str = ""
+    """A result of one line, with a sign in place of what it was called for: acknowledgements are alike."""
 
 
 def call_texts(call: Call, redact: Redact) -> Iterator[PartText]:
@@ -41,16 +43,17 @@ def call_texts(call: Call, redact: Redact) -> Iterator[PartText]:
 
 
 def main_argument(call: Call) -> str:
-    """Returns the first text of a call's arguments, shortened: agents write the parameter first that says what for.
-
-    Of a path the end is kept, of any other text the beginning.
-    """
+    """Returns the first text among a call's arguments: agents write the parameter first that says what for."""
     values = call.arguments.values() if isinstance(call.arguments, dict) else [call.arguments]
-    text = next((value for value in values if isinstance(value, str) and value.strip()), "")
-    line = " ".join(text.strip().split("\n", 1)[0][: 10 * _SHORT].split())
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def named(call: Call, clean: Redact) -> str:
+    """Returns a call's tool and main argument on one line. Of a long path the end is kept, else the beginning."""
+    line = clean(" ".join(main_argument(call).strip().split("\n", 1)[0][: 10 * _SHORT].split()))
     if " " not in line and "/" in line[-_SHORT // 2 :]:
-        return line if len(line) <= _SHORT // 2 else f"…/{line[-_SHORT // 2 :].partition('/')[2]}"
-    return line if len(line) <= _SHORT else f"{line[:_SHORT]}…"
+        line = line if len(line) <= _SHORT // 2 else f"…/{line[-_SHORT // 2 :].partition('/')[2]}"
+    return f"{' '.join(clean(call.name).split())} {line if len(line) <= _SHORT else f'{line[:_SHORT]}…'}".strip()
 
 
 def _parsed(data: str) -> Any:

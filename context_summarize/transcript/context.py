@@ -8,7 +8,8 @@ from functools import partial
 
 from context_summarize.messages.rows import Row
 from context_summarize.redaction import Redact
-from context_summarize.transcript.groups import cleaned, named, prose, without_reminders
+from context_summarize.transcript.calls import named
+from context_summarize.transcript.groups import cleaned, prose, without_reminders
 
 _REQUEST = 2_000
 """Characters of the request in force, of which more is never shown."""

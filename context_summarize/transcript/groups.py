@@ -11,7 +11,7 @@ from context_summarize.messages.reading import is_call, is_result, result_block_
 from context_summarize.messages.rows import NO_RESULT, Call, Row
 from context_summarize.messages.text import ORPHAN, block_text, blocks_or_text, content_text, result_value
 from context_summarize.redaction import Redact
-from context_summarize.transcript.calls import PartText, call_texts, main_argument
+from context_summarize.transcript.calls import PartText, call_texts, main_argument, named
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.marks import without_marks
 
@@ -69,18 +69,15 @@ def longest(segment_tokens: int) -> int:
 def _title(row: Row, calls: Sequence[Call], clean: Redact) -> str:
     if row.role != "tool":
         return row.role
-    name = named(calls[0], clean) if calls else clean(str(row.raw.get("name") or ""))
-    return " ".join(f"tool {name}".split())
-
-
-def named(call: Call, clean: Redact) -> str:
-    """Returns the tool of a call and the call's main argument, on one line."""
-    return " ".join(clean(f"{call.name} {main_argument(call)}").split())
+    name = named(calls[0], clean) if calls else " ".join(clean(str(row.raw.get("name") or "")).split())
+    return f"tool {name}".strip()
 
 
 def _result_texts(row: Row, calls: Sequence[Call], clean_result: Redact, _: Redact) -> Iterator[PartText]:
     text = clean_result(without_reminders(content_text(row.raw.get("content"))))
-    yield PartText("result", text or "(empty)", "" if calls else ORPHAN.strip())
+    argument = main_argument(calls[0]) if calls else ""
+    alike = "" if "\n" in text else text.replace(argument, "\0") if argument else text
+    yield PartText("result", text or "(empty)", "" if calls else ORPHAN.strip(), alike)
 
 
 def _texts(row: Row, calls: Sequence[Call], clean_result: Redact, clean: Redact) -> Iterator[PartText]:

@@ -117,7 +117,7 @@ class _Writer:
             heading = self._heading(line[1:] for line in lines if line[0] in " -")
             self._remember(number, [line[1:] for line in lines if line[0] in " +"])
             return [f"@@ {heading}".rstrip(), *lines]
-        earlier = self._answered(number, title, text.text) if text.kind == "result" else None
+        earlier = self._answered(number, title, text)
         if earlier:
             return [f"(as in {mark(earlier)})"]
         limit = self._result if text.kind == "result" else self._longest
@@ -143,14 +143,11 @@ class _Writer:
         read = (self._headings.get(line) for line in lines if len(line.strip()) > _SHORT_LINE)
         return next((heading for heading in read if heading is not None), "")
 
-    def _answered(self, number: int, title: str, text: str) -> int | None:
-        """Returns the row of an earlier result, of one line, that says the same of its own call."""
-        if "\n" in text:
-            return None
-        tool, _, argument = title.partition(" ")[2].partition(" ")
-        said = text.replace(argument.lstrip("…"), "\0") if len(argument) > _SHORT_LINE else text
-        found = self._answers.setdefault((tool, said), number)
-        return None if found == number or len(text) < len(f"(as in {mark(found)})") else found
+    def _answered(self, number: int, title: str, text: PartText) -> int | None:
+        """Returns the row of an earlier result that says the same of its own call."""
+        tool = " ".join(title.split(" ", 2)[:2])
+        found = self._answers.setdefault((tool, text.alike), number) if text.alike else number
+        return None if found == number or len(text.text) < len(f"(as in {mark(found)})") else found
 
     def _without_repeats(self, lines: Sequence[str]) -> list[_Line]:
         """Returns the lines of a text; in place of those that stand in an earlier one, its mark."""
