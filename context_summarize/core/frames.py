@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, ShownNode, ShownNotes, Summary
+from context_summarize.core.parts import context_numbers
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.notes.row import HEADINGS
 from context_summarize.tokens.measure import measure
 from context_summarize.transcript.escaping import Frame, quoted, without_surrogates
+from context_summarize.transcript.marks import renumber
 
 CONTINUES = "(This conversation began earlier; what is not shown whole is summarised or shortened.)"
 
@@ -15,7 +17,9 @@ CONTINUES = "(This conversation began earlier; what is not shown whole is summar
 def show_node(log: Log, node: Node, summary: Summary, frame: Frame, text: str | None = None) -> ShownNode:
     """Returns the row that represents a node, and its size; `text` is the shown part of the summary, None = all."""
     first, last = log.message_range(node.first_group, node.end_group)
-    text = summary.text if text is None else text
+    shown = summary.text if text is None else text
+    context = context_numbers(log, node.first_group) if not node.children else ()
+    text = renumber(shown, first, last - first + 1, context)
     content = frame(
         text=quoted(without_surrogates(text), frame, notes_frame, notes_headings),
         first=str(first),
@@ -25,7 +29,7 @@ def show_node(log: Log, node: Node, summary: Summary, frame: Frame, text: str | 
         recall=f' Originals: {NAME}(messages="{first}-{last}").' if log.recall else "",
     )
     row = _row(content, log.summary_role, key=node.key, level=node.level, messages=[first, last])
-    return ShownNode(node, summary, text, row, measure(row, log.count))
+    return ShownNode(node, summary, shown, row, measure(row, log.count))
 
 
 def no_summary(log: Log, frontier: int) -> JsonRow:

@@ -9,7 +9,6 @@ from itertools import groupby
 
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes import words
-from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
@@ -127,12 +126,10 @@ def _hashed(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def segment_key(
-    rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
-) -> str:
-    """Returns the key of a level-0 summary: a hash of template, length, rows and focus, not of the model."""
+def segment_key(text: str, template_hash: str, summary_tokens: int, focus: str | None = None) -> str:
+    """Returns the key of a level-0 summary: a hash of template, length, text and focus, not of the model."""
     extra = () if focus is None else (focus,)
-    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
+    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), text, *extra)
 
 
 MOST_GROWTH = 10

@@ -7,9 +7,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from context_summarize.core.groups import cut_length
+from context_summarize.core import parts
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, segment_key
+from context_summarize.transcript.groups import PartRow
+from context_summarize.transcript.part import stable_length
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
@@ -41,7 +43,7 @@ def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | N
     later groups never move the cut.
 
     Args:
-        groups: for each rendered group its `cut_length` in bytes, and True for a user message.
+        groups: for each rendered group its `stable_length` in bytes, and True for a user message.
     """
     size, total, cut, cut_total = segment_tokens * 4, 0, None, 0
     for at, (length, user) in enumerate(groups):
@@ -77,8 +79,8 @@ class Segments:
         self.log, self.cutting, self.first_group = log, cutting, first_group
         self.leaves: list[Node] = []
         """The node of each segment."""
-        self._rendered: dict[int, list[RenderedRow]] = {}
-        """The rows of groups that are in no segment yet, cut and redacted."""
+        self._rendered: dict[int, tuple[list[PartRow], int]] = {}
+        """The rows of groups that are in no segment yet, redacted, and their lengths."""
 
     def with_boundary_at(self, group: int) -> Segments:
         """Returns these segments if one begins at this rendered group, else new segments that begin there."""
@@ -107,10 +109,11 @@ class Segments:
             self._rendering(ordinal)
             self.log.hash_of(ordinal)  # the record of a compaction needs the hashes
 
-    def _rendering(self, ordinal: int) -> list[RenderedRow]:
+    def _rendering(self, ordinal: int) -> tuple[list[PartRow], int]:
         found = self._rendered.get(ordinal)
         if found is None:
-            found = self._rendered[ordinal] = _render(self.log, ordinal, self.cutting.segment_tokens)
+            rows = parts.read(self.log, ordinal, self.cutting.segment_tokens)
+            found = self._rendered[ordinal] = rows, stable_length(rows, self.cutting.segment_tokens)
         return found
 
     def take_in(self) -> None:
@@ -118,11 +121,11 @@ class Segments:
         segment_tokens, summary_tokens = self.cutting.sizes
         groups = self._uncut()
         first = groups.start
-        uncut = [(cut_length(self._rendering(ordinal)), self.log.rendered_group(ordinal).user) for ordinal in groups]
+        uncut = [(self._rendering(ordinal)[1], self.log.rendered_group(ordinal).user) for ordinal in groups]
         while (count := next_cut(uncut, segment_tokens)) is not None:
             end = first + count
-            rows = _numbered([self._rendering(ordinal) for ordinal in range(first, end)])
-            key = segment_key(rows, self.cutting.segment_hash, summary_tokens)
+            text = parts.text_of(self.log, first, [self._rendering(at)[0] for at in range(first, end)], segment_tokens)
+            key = segment_key(text, self.cutting.segment_hash, summary_tokens)
             self.leaves.append(Node(key, 0, first, end, summary_tokens, segment_tokens))
             del uncut[:count]
             first = end
@@ -136,26 +139,26 @@ class Segments:
             return None
         segment_tokens, summary_tokens = self.cutting.sizes
         focus = self.log.redact(focus) if focus and self.log.redact else focus
-        rendered = _run(self.log, first_group, end_group, segment_tokens)
-        length = cut_length(rendered) // 4
+        groups = [parts.read(self.log, at, segment_tokens) for at in range(first_group, end_group)]
+        length = sum(stable_length(group, segment_tokens) for group in groups) // 4
         tokens = min(summary_tokens, max(48, length // 4))
         if length < 2 * tokens:
             return None
-        key = segment_key(rendered, self.cutting.segment_hash, tokens, focus)
+        text = parts.text_of(self.log, first_group, groups, segment_tokens)
+        key = segment_key(text, self.cutting.segment_hash, tokens, focus)
         return Node(key, 0, first_group, end_group, tokens, segment_tokens, (), focus)
 
 
+def source_text(log: Log, node: Node) -> str:
+    """Returns the text that a level-0 node represents, as in its key."""
+    groups = [parts.read(log, at, node.segment_tokens) for at in range(node.first_group, node.end_group)]
+    return parts.text_of(log, node.first_group, groups, node.segment_tokens)
+
+
 def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
-    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1."""
-    return _run(log, node.first_group, node.end_group, node.segment_tokens)
-
-
-def _run(log: Log, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
-    return _numbered([_render(log, ordinal, segment_tokens) for ordinal in range(first_group, end_group)])
-
-
-def _render(log: Log, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
-    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redacted=True)
+    """Returns the rendered rows that a level-0 node represents, numbered from 1; a fallback quotes from them."""
+    groups = map(log.rendered_group, range(node.first_group, node.end_group))
+    return _numbered([log.render(group, segment_tokens=node.segment_tokens, redacted=True) for group in groups])
 
 
 def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:

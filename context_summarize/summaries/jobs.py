@@ -10,11 +10,13 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.segments import source
+from context_summarize.core.parts import context_numbers
+from context_summarize.core.segments import source, source_text
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of, numbered
-from context_summarize.transcript.rendered import RenderedRow, render_rows
+from context_summarize.transcript.marks import renumber, without_marks
+from context_summarize.transcript.rendered import RenderedRow
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
@@ -69,11 +71,20 @@ class Job:
 def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Job:
     """Returns the job for a node's summary, from its rows, rendered and redacted, or from its children's texts."""
     if node.children:
-        text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
+        texts = [_counted_from(node, log, *pair) for pair in zip(node.children, children, strict=True)]
+        text, size = numbered(texts), sum(child.tokens for child in children)
         return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
-    rows = source(log, node)
-    text = render_rows(rows)
-    return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus, rows)
+    text = source_text(log, node)
+    return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus, source(log, node))
+
+
+def _counted_from(merge: Node, log: Log, node: Node, summary: Summary) -> str:
+    """Returns a child's text with marks that count from the first message of the merge."""
+    start = log.message_range(merge.first_group, merge.end_group)[0] - 1
+    first, last = log.message_range(node.first_group, node.end_group)
+    numbers = context_numbers(log, node.first_group) if not node.children else []
+    context = [number and number - start for number in numbers]
+    return renumber(summary.text, first - start, last - first + 1, context)
 
 
 def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Summary:
@@ -82,7 +93,7 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
     if node.children:
         text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
     else:
-        text = fallback_text(job.rows, min(job.summary_tokens, max(16, job.source_tokens // 2)), count)
+        text = without_marks(fallback_text(job.rows, min(job.summary_tokens, max(16, job.source_tokens // 2)), count))
     return Summary(
         key=job.key, level=job.level, text=text, tokens=count(text), source_tokens=job.source_tokens, fallback=True
     )

@@ -99,20 +99,20 @@ def check_requests(scene: Scene, rows: list[JsonRow]) -> None:
         assert instruction(request) in wanted
         first, last = node["metadata"]["messages"]
         shown = [header.split()[:2] for header, _ in transcript(request)]
-        assert shown == [[f"#{number}", told["role"]] for number, told in enumerate(rows[first - 1 : last], 1)]
+        assert shown == [[f"[m{number}]", told["role"]] for number, told in enumerate(rows[first - 1 : last], 1)]
         _, fence, text = fenced(request)
         lines = LINE_ENDS.split(f"{fence}\n{text}\n{fence}")
         assert str(request.messages[1].content).count(fence) == 2
         assert lines[0] == lines[-1] == fence
         # For a reader who takes look-alikes for the character.
-        headers += sum(bool(re.match(r"[#\uff03\ufe5f]\W*\d+\W*\s\W*\w", bare(line))) for line in lines)
+        headers += sum(bool(re.match(r"[\[\uff3b\u3010\u3014][^\w\s]*[m\uff4d]\d", bare(line))) for line in lines)
     assert headers == nodes(scene.view)[-1]["metadata"]["messages"][1]
 
 
 def instruction(request: ChatRequest) -> str:
     """The instruction row without the name of its fence and the number of words: it holds nothing of the rows."""
     system, fence, _ = fenced(request)
-    return re.sub(r"at most \d+ words", "at most N words", system.replace(fence, "FENCE"))
+    return re.sub(r"at most \d+ (words|char)", r"at most N \1", system.replace(fence, "FENCE"))
 
 
 def bare(line: str) -> str:
