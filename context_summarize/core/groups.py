@@ -168,19 +168,6 @@ def _header_name(name: object, redact: Redact | None) -> str | None:
     return " ".join((redact(name) if redact else name).split()) or None
 
 
-def cut_length(rendered: Sequence[RenderedRow]) -> int:
-    """Returns the length by which segments are cut: UTF-8 bytes of the rendered text, 4 to a token."""
-    # Each row adds a header line, a line break and a blank line. The width of the row's number does not count, so that
-    # a group has the same length at every place.
-    return sum(
-        len(row.text.encode("utf-8", "surrogatepass"))
-        + len(row.role)
-        + len((row.name or "").encode("utf-8", "replace"))
-        + 6
-        for row in rendered
-    )
-
-
 def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
     """Returns the hash of one group's rendered rows, uncut; the running hash is made of these."""
     digest = hashlib.sha256()

@@ -22,7 +22,7 @@ class Call:
 
 @dataclass(slots=True)
 class Row:
-    """One history row with the facts that were read from it once. Only `clean_to` is set later."""
+    """One history row with the facts that were read from it once. Only the last two are set later."""
 
     raw: JsonRow
     role: str
@@ -38,6 +38,8 @@ class Row:
     result_ids: tuple[str, ...]
     clean_to: float = field(default=0, compare=False)
     """Cut for segments up to this length, the row had no secrets; such renderings do not search it again."""
+    part_clean_to: float = field(default=0, compare=False)
+    """The same for its rendering in a part, which shows texts that the other one escapes."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from context_summarize.messages.rows import Row
 from context_summarize.redaction import Redact
@@ -19,7 +20,7 @@ _REQUESTS = 4
 _WORDS = 600
 """Characters of the agent's last words."""
 _NEAR = 64
-"""Rows before the part in which the agent's last words are looked for."""
+"""Rendered rows before the part in which the agent's last words are looked for; hosts save no others."""
 _AFTER_ROWS, _AFTER = 2, 300
 """Rows behind the part, and characters of all of them."""
 
@@ -51,8 +52,8 @@ def before(rows: Sequence[Row], start: int, requests: Sequence[int], redact: Red
             text = " ".join(text.split())
         found.append(ContextRow(at, "user, before this part", text))
         room = _LINE if len(text) > _LINE else room
-    near = range(start - 1, max(-1, start - 1 - _NEAR), -1)
-    words = ((at, prose(rows[at])) for at in near if rows[at].rendered and rows[at].role == "assistant")
+    near = islice((at for at in range(start - 1, -1, -1) if rows[at].rendered), _NEAR)
+    words = ((at, prose(rows[at])) for at in near if rows[at].role == "assistant")
     said = next(((at, text) for at, text in words if text.strip()), None)
     if said is not None:
         text = _ends(cleaned(redact, _WORDS, said[1]), _WORDS)

@@ -43,17 +43,35 @@ def read_group(
         missing: calls of the first row that never got a result.
         segment_tokens: length of a segment; of texts that a part cuts, only the two ends are searched for secrets.
     """
-    clean = partial(cleaned, redact, longest(segment_tokens))
-    clean_result = partial(cleaned, redact, result_bytes(segment_tokens))
     out: list[PartRow] = []
     for at, row in enumerate(rows):
         if row.rendered:
-            calls = answers.get(at, ())
-            read = _result_texts if row.role == "tool" else _texts
-            texts = [text for text in read(row, calls, clean_result, clean) if text.text]
-            texts += [PartText("call", f"[call {clean(call.name)}: {NO_RESULT}]") for call in missing if not at]
-            out.append(PartRow(_title(row, calls, clean), _together(texts, redact)))
+            secrets: list[str] = []
+            search = partial(_searched, redact, secrets) if redact and row.part_clean_to < segment_tokens else None
+            calls, unanswered = answers.get(at, ()), () if at else missing
+            out.append(_read_row(row, calls, unanswered, segment_tokens, search))
+            if search and not secrets:
+                row.part_clean_to = segment_tokens
     return out
+
+
+def _searched(redact: Redact, secrets: list[str], text: str) -> str:
+    """Returns the text without secrets; if it has some, adds the result to `secrets`."""
+    clean = redact(text)
+    if clean != text:
+        secrets.append(clean)
+    return clean
+
+
+def _read_row(
+    row: Row, calls: Sequence[Call], missing: Sequence[Call], segment_tokens: int, redact: Redact | None
+) -> PartRow:
+    clean = partial(cleaned, redact, longest(segment_tokens))
+    clean_result = partial(cleaned, redact, result_bytes(segment_tokens))
+    read = _result_texts if row.role == "tool" else _texts
+    texts = [text for text in read(row, calls, clean_result, clean) if text.text]
+    texts += [PartText("call", f"[call {clean(call.name)}: {NO_RESULT}]") for call in missing]
+    return PartRow(_title(row, calls, clean), _together(texts, redact))
 
 
 def result_bytes(segment_tokens: int) -> int:

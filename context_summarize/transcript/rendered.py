@@ -40,19 +40,9 @@ class RenderedRow:
         return "\n".join(lines)
 
 
-_HEADER = re.compile(r"(?m)^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?\n")
-
-
 def render_rows(rows: Sequence[RenderedRow]) -> str:
     """Returns the transcript format: `#N role` or `#N tool NAME`, the text, and a blank line between blocks."""
     return "\n\n".join(f"#{row.number} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
-
-
-def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
-    """Returns the rows of a rendered transcript. Text before the first header is left out."""
-    parts = _HEADER.split(f"{text}\n\n")
-    rows = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
-    return tuple(RenderedRow(int(number), role, name, said[:-2]) for number, role, name, said in rows)
 
 
 def _name_mark(row: RenderedRow) -> str:
