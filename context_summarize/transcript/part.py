@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from context_summarize.transcript.calls import PartText
@@ -95,7 +95,7 @@ class _Writer:
         self._texts: list[tuple[int, list[str]]] = []
         """The lines that each text showed, with the number of its row."""
         self._places: dict[str, tuple[int, int]] = {}
-        """For each of these lines its text, and its place there."""
+        """For each of these lines the newest text with it, and its first place there."""
         self._headings: dict[str, str | None] = {}
         """The heading above each line that was read; None if it stands below several."""
         self._answers: dict[tuple[str, str], int] = {}
@@ -128,7 +128,7 @@ class _Writer:
 
     def _remember(self, number: int, lines: Sequence[str]) -> None:
         plain = _plain(lines)
-        self._places |= {line: (len(self._texts), at) for at, line in enumerate(plain)}
+        self._places |= {line: (len(self._texts), at) for at, line in reversed([*enumerate(plain)])}
         self._texts.append((number, plain))
 
     def _read_headings(self, lines: Sequence[str]) -> None:
@@ -166,11 +166,10 @@ class _Writer:
         """Returns row, lines and characters of the run that begins here and stands in an earlier text."""
         text, place = self._places.get(lines[at], (0, 0))
         number, earlier = self._texts[text] if self._texts else (0, [])
-        length = size = 0
-        for line, other in zip(islice(lines, at, None), islice(earlier, place, None), strict=False):
-            if line != other:
-                break
-            length, size = length + 1, size + len(line.strip())
+        most, length, size = min(len(lines) - at, len(earlier) - place), 0, 0
+        while length < most and lines[at + length] == earlier[place + length]:
+            size += len(lines[at + length].strip())
+            length += 1
         return number, length, size
 
 
