@@ -106,7 +106,7 @@ async def test_pinned_rows_stand_whole_unless_a_view_must_be_shortened(drawn, pi
 
 SIZES = st.integers(0, 17).flatmap(lambda power: st.integers(2**power // 2, 2**power))
 """Characters, each order of magnitude as often as another."""
-BUDGETS = st.sampled_from([1, 600, 2_500, 40_000, 10**9, 10**9])
+BUDGETS = st.sampled_from([1, 600, 2_500, 40_000, 10**9])
 TEXTS = st.sampled_from(["word ", "x", "\u0300", "完", "\n", "glpat-", "{", "value-7 ", "\U0001f600"])
 
 
