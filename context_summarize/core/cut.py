@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from context_summarize.core.parts import Ends
+
+_Count = Annotated[int, Field(ge=0)]
 
 
 class Shortening(NamedTuple):
@@ -31,11 +34,11 @@ class Cut:
     the verbatim part, the rows that are shown although they are summarised, the shortened rows, the thread.
     """
 
-    groups: int = 0
+    groups: _Count = 0
     """Groups [0, groups) are summarised."""
-    rows: int = 0
+    rows: _Count = 0
     """Rows that the log had when the compaction was made; 0 = none has been made."""
-    keep_recent: int = 0
+    keep_recent: _Count = 0
     """Newest rows that the compaction left alone, those included that came while it waited."""
     ends: Ends = field(default_factory=Ends)
     results: Shortening | None = None
@@ -46,17 +49,17 @@ class Cut:
     """Rows of any kind that are cut, apart from the host's instructions."""
     is_bare: bool = False
     """True if there is no room for summaries: one line represents them all."""
-    thread_room: int = 0
+    thread_room: _Count = 0
     """Tokens that the thread may take; 0 = it is left out."""
-    pins: tuple[int, ...] = ()
+    pins: tuple[_Count, ...] = ()
     """Groups that the user wants verbatim from the next compaction on."""
-    pinned: tuple[int, ...] = ()
+    pinned: tuple[_Count, ...] = ()
     """Groups that are verbatim because they were among the pins when the compaction was made."""
     fallbacks: tuple[str, ...] = ()
     """Keys of the summaries that code writes, because no model did in time. They stay until the next compaction."""
-    changed_at: int = 0
+    changed_at: _Count = 0
     """Rows that the log had when a later compaction was taken back; 0 = none was."""
-    unsent_at: int = 0
+    unsent_at: _Count = 0
     """Rows that the log had when a session resumed with a view that its provider may never have got; 0 = it has."""
 
     @property
@@ -83,7 +86,7 @@ def to_data(cut: Cut) -> dict[str, Any]:
 
 
 def from_data(data: Any, rows: int, groups: int) -> Cut | None:
-    """Returns the cut of these data; None if they have another form, or belong to a longer log.
+    """Returns the cut of these data; None if they have another form, say what no cut can, or belong to a longer log.
 
     Args:
         rows, groups: the rendered rows and groups of the log that it is for.
@@ -94,4 +97,19 @@ def from_data(data: Any, rows: int, groups: int) -> Cut | None:
         cut = _CUT.validate_python(data)
     except ValidationError:
         return None
-    return cut if cut.rows <= rows and cut.groups <= groups else None
+    return cut if cut.rows <= rows and cut.groups <= groups and _is_sound(cut, groups) else None
+
+
+def _is_sound(cut: Cut, groups: int) -> bool:
+    """Returns True if the ends follow each other, and pins are groups of a log that has so many."""
+    lengths, forced = cut.ends.lengths, cut.ends.forced
+    starts = [length.from_group for length in lengths]
+    bounds = [bound for part in forced for bound in (part.start, part.end)]
+    return (
+        all(length.segment_tokens > 0 and length.most > 1 for length in lengths)
+        and (starts[:1] == [0] if cut.groups else starts[:1] in ([], [0]))
+        and all(one < other for one, other in pairwise(starts))
+        and all(part.start < part.end <= cut.groups for part in forced)
+        and bounds == sorted(bounds)
+        and all(pin < groups for pin in (*cut.pins, *cut.pinned))
+    )

@@ -194,6 +194,11 @@ class Parts:
         """Returns how many leaves end at or before this rendered group."""
         return bisect_right(self.leaves, until, key=lambda leaf: leaf.end_group)
 
+    def ends_at(self, group: int) -> bool:
+        """Returns True if a leaf ends at this rendered group, or none is before it."""
+        count = self.count(group)
+        return group == (self.leaves[count - 1].end_group if count else 0)
+
     def tree(self, until: int) -> tuple[Node, ...]:
         """Returns the nodes that represent the leaves before this rendered group, the oldest first."""
         count = self.count(until)

@@ -91,7 +91,7 @@ class Requests:
         """Returns the limits of a request; after a refusal they are smaller, whatever we count."""
         session = self._session
         limits = await self._host.limits(wanted)
-        if wanted.hard_fit and session.last == (session.log, len(session.log)):
+        if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
             shown = await session.shown(hides_system=limits.system_prompt is not None)
             less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
             limits = await self._host.limits(replace(wanted, token_budget=less))
@@ -106,7 +106,7 @@ class Requests:
         share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
         may_prefetch = config.prefetch and config.auto_compact and used >= due * share
         has_grown = session.last[0] is log and len(log) > session.last[1]
-        is_again = session.last == (log, len(log)) and not session.is_late
+        is_again = session.last == (log, len(log), limits.budget) and not session.is_late
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
         recent = [at for at in session.made_at if self._services.totals.requests - at < _WINDOW]
         facts = Facts(
@@ -237,9 +237,10 @@ class Requests:
             rows.insert(len(rows) - len(shown.open), limits.status)  # at the end, before open calls
         at = len(shown.head) - len(shown.newest) + bool(limits.system_prompt)
         rows[at:at] = map(copy_json, retained)
-        if session.last != (session.log, len(session.log)):
+        served = (session.log, len(session.log), limits.budget)
+        if session.last[:2] != served[:2]:
             self._services.totals.requests += 1
-        session.last, session.last_at = (session.log, len(session.log)), self._services.clock()
+        session.last, session.last_at = served, self._services.clock()
         return rows
 
     async def compact(self, focus: str | None) -> int:

@@ -12,6 +12,7 @@ from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut, from_data, to_data
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import SCHEMA_VERSION
+from context_summarize.core.parts import parts_of
 from context_summarize.summaries.services import Services
 
 _AT_ONCE = 500
@@ -78,7 +79,7 @@ class Saved:
         """Returns the newest cut whose rows a log begins with, and those before it for `undo`; without one, none."""
         hashes = await self._hashes(log)
         own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
-        cuts, at = self._own_cuts(own, log, hashes), 0
+        cuts, at = await self._own_cuts(own, log, hashes), 0
         if cuts:
             at = log.closed_before(log.row_after_number(cuts[-1].since))
         newer = await self._newest(log, hashes, at)
@@ -95,12 +96,13 @@ class Saved:
         found = await self._newest(log, (await self._hashes(log))[: max(0, groups - 1)], 0)
         return found or Cut()
 
-    def _own_cuts(self, own: Any, log: Log, hashes: Sequence[str]) -> tuple[Cut, ...]:
+    async def _own_cuts(self, own: Any, log: Log, hashes: Sequence[str]) -> tuple[Cut, ...]:
         """Returns the session's own cuts, up to the newest whose rows the log begins with."""
         listed = own.get("cuts") if isinstance(own, dict) else None
         found, known = list[Cut](), set(hashes)
         for item in listed if isinstance(listed, list) else ():
-            cut = _cut(item[1], log) if isinstance(item, list) and len(item) == 2 and item[0] in known else None
+            is_known = isinstance(item, list) and len(item) == 2 and item[0] in known
+            cut = await _cut(item[1], log) if is_known else None
             if cut is None:
                 break
             found.append(cut)
@@ -112,7 +114,7 @@ class Saved:
             newest_first = hashes[max(beyond, end - _AT_ONCE) : end][::-1]
             records = await self._store.get_records(newest_first)
             for hash_ in newest_first:
-                if (cut := _cut(records.get(hash_), log)) is not None:
+                if (cut := await _cut(records.get(hash_), log)) is not None:
                     return cut
         return None
 
@@ -122,8 +124,14 @@ class Saved:
         return await in_thread(log.characters_from(0), log.running_hashes, self._seed, groups)
 
 
-def _cut(data: Any, log: Log) -> Cut | None:
-    return from_data(data, log.rendered_rows, len(log.rendered))
+async def _cut(data: Any, log: Log) -> Cut | None:
+    """Returns the cut of these data if a part of the log ends where it ends; a thread reads the log."""
+    cut = from_data(data, log.rendered_rows, len(log.rendered))
+    if cut is None or not cut.groups:
+        return cut
+    parts = parts_of(log, cut.ends)
+    await in_thread(parts.backlog(), parts.take_in)
+    return cut if parts.ends_at(cut.groups) else None
 
 
 def named(pins: Iterable[int], log: Log) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections import deque
@@ -94,12 +95,14 @@ class Session:
         """The newest last; the ones before it are for `undo`."""
         self.is_resumed = False
         """True once the store was asked for the cuts of this log."""
+        self._resuming = asyncio.Lock()
+        """Held while it is asked: threads read the log for it."""
         self.made_at: deque[int] = deque(maxlen=2)
         """How many requests had been served before each of the last compactions."""
         self.last_at = math.inf
         """The clock's time when the last request was served."""
-        self.last: tuple[Log | None, int] = (None, 0)
-        """The log of that request, and how many rows it had."""
+        self.last: tuple[Log | None, int, int] = (None, 0, 0)
+        """The log of that request, how many rows it had, and its budget."""
         self.is_late = False
         """True if it went on without summaries that it had waited for."""
         self.held: tuple[Cut | None, tuple[JsonRow, ...], int] = (None, (), 0)
@@ -130,23 +133,27 @@ class Session:
     def begin(self, log: Log, pins: tuple[int, ...] = (), *, is_resumed: bool = False) -> None:
         """Begins with another log; `is_resumed` if it has no saved cut."""
         self.log, self.cuts, self.is_resumed = log, (Cut(pins=pins),), is_resumed
-        self.thread = self._new_thread()
+        self.thread, self.held, self.is_late = self._new_thread(), (None, (), 0), False
         self.made_at.clear()
 
     async def resume(self) -> None:
         """Takes up the saved cut of a new log, once. Calls no provider; not to be called by the holder of the turn."""
         await self.host.counter.load()
-        while not self.is_resumed:
-            log, pins = self.log, self.cut.pins
-            cuts = await self.saved.find(log)
-            if self.log is log and not self.is_resumed:
-                newest = replace(cuts[-1], pins=tuple(sorted({*cuts[-1].pins, *pins})))
-                self.cuts, self.is_resumed = (*cuts[:-1], newest), True
-                if newest.unsent_at == log.rendered_rows > 0:
-                    self.saved.put(log, self.cuts)
-                nodes = nodes_of(log, newest)
-                await self.texts.look_up(nodes)
-                self.services.totals.from_cache += sum(self.texts.text_of(node) is not None for node in nodes)
+        async with self._resuming:
+            while not self.is_resumed:
+                await self._take_up(self.log)
+
+    async def _take_up(self, log: Log) -> None:
+        pins, cuts = self.cut.pins, await self.saved.find(log)
+        if self.log is not log:
+            return
+        newest = replace(cuts[-1], pins=tuple(sorted({*cuts[-1].pins, *pins})))
+        self.cuts, self.is_resumed = (*cuts[:-1], newest), True
+        if newest.unsent_at == log.rendered_rows > 0:
+            self.saved.put(log, self.cuts)
+        nodes = nodes_of(log, newest)
+        await self.texts.look_up(nodes)
+        self.services.totals.from_cache += sum(self.texts.text_of(node) is not None for node in nodes)
 
     async def shown(self, *, hides_system: bool) -> View:
         """Returns the view of the cut in force. First it computes what takes long in a thread.

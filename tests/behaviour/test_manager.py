@@ -173,3 +173,10 @@ async def test_a_wrong_argument_is_told_with_what_was_expected_and_changes_nothi
     with pytest.raises(error, match=says):
         await getattr(made.manager, method)(**given)
     assert untimed(await made.view()) == tool_session(2)
+
+
+async def test_a_history_that_begins_anew_shows_no_reminder_of_the_one_before():
+    made = await session().add([user("Go.")])
+    assert "RULE-9" in str(await made.manager.request_retention(retain_contents=["RULE-9"]))
+    await made.manager.clear()
+    assert "RULE-9" not in str(await (await made.add([user("Anew.")])).view(40_000))

@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-from context_summarize.testing import JsonRow, MemoryStore
+from context_summarize.testing import JsonRow, MemoryStore, broken_pairs
 from tests.support.effort import LONG
 from tests.support.gated import questions
 from tests.support.kept import KeptStore
 from tests.support.managed import Managed
 from tests.support.paths import ROOT
-from tests.support.recorder import EXAMPLE
+from tests.support.recorder import EXAMPLE, Recorder
+from tests.support.rows import tool_session
 from tests.support.saved import saved
-from tests.support.views import nodes
+from tests.support.views import nodes, size
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
@@ -215,3 +216,38 @@ async def test_a_record_of_another_form_is_ignored(store, ended, form):
 
     view, _ = await resume(as_saved(ended.lived), store=Odd())
     assert nodes(view)
+
+
+DAMAGE: dict[str, Any] = {
+    "no length": {"ends": {"lengths": [], "forced": []}},
+    "segments of nothing": {"ends": {"lengths": [[0, 0, 0, 0]], "forced": []}},
+    "no end of a part": {"groups": 3},
+    "pins that are not there": {"pinned": [10**6], "pins": [10**6]},
+    "parts that end before they begin": {"forced": [[5, 2, None]]},
+    "negative": {"groups": -1, "rows": -1},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+async def test_a_saved_cut_that_does_not_fit_its_rows_is_none(damage):
+    """The session is served all the same, from an earlier cut or from none."""
+    settings: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
+    first = await Managed(900, host=Recorder(session_id="one"), **settings).take(tool_session(20))
+    await first.view()
+    records = first.store.records
+    for hash_, record in records.items():
+        for cut in [cut for _, cut in record["cuts"]] if "cuts" in record else [record]:
+            change = {"ends": {**cut["ends"], **damage}} if "forced" in damage else damage
+            cut.update(change if "ends" not in damage else {"ends": _ends(cut["ends"], damage["ends"])})
+        assert records[hash_]
+    again = await first.again()
+    view = await again.view()
+    assert size(view) <= 900
+    assert broken_pairs(view) == []
+    await again.manager.close()
+
+
+def _ends(whole: Any, damage: Any) -> Any:
+    """The damaged ends in the form in which a cut holds them."""
+    lengths = [dict(zip(whole["lengths"][0], length, strict=True)) for length in damage["lengths"]]
+    return {"lengths": lengths, "forced": damage["forced"]}
