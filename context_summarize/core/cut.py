@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
@@ -61,6 +61,11 @@ class Cut:
     """Rows that the log had when a later compaction was taken back; 0 = none was."""
     unsent_at: _Count = 0
     """Rows that the log had when a session resumed with a view that its provider may never have got; 0 = it has."""
+
+    @property
+    def shape(self) -> Cut:
+        """What the cut shows: the cut without the pins, which only the next one shows."""
+        return replace(self, pins=())
 
     @property
     def since(self) -> int:

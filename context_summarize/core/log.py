@@ -28,7 +28,7 @@ class Log:
     among the rendered groups. Segments, nodes and frontiers use the ordinal: it is the same after a resume, because
     hosts save all rendered rows.
 
-    Sizes, entries and hashes are computed at the first call. Sizes and hashes stay; `keep_entries_of` drops entries. A
+    Sizes, entries and hashes are computed at the first call. Sizes and hashes stay; `forget_before` drops entries. A
     thread may compute them ahead; if another thread computes the same one meanwhile, it gets the same value.
 
     Args:
@@ -83,8 +83,8 @@ class Log:
         self._system_texts: set[str] = set()
         self._grouper = Grouper()
         self._hashes: dict[int, bytes] = {}
-        """The hashes of rendered groups. Records are found by these hashes alone, because other rows may be missing
-        after a resume."""
+        """The hashes of rendered groups. Saved cuts are found by these alone, because other rows may be missing after a
+        resume."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -289,10 +289,6 @@ class Log:
         if found is None:
             found = self._hashes[ordinal] = group_hash(self.render(self.rendered_group(ordinal)))
         return found
-
-    def hash_of_row(self, row: int) -> str:
-        """Returns the hash of one rendered row, whose group may still be open."""
-        return group_hash(self.render(Group(row, row + 1, True, False))).hex()
 
     def find_group(self, number: int, hash_: str) -> int | None:
         """Returns the rendered group of this hash, the nearest to this number; None without one."""

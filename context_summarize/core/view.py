@@ -95,9 +95,10 @@ def view(log: Log, cut: Cut, text_of: TextOf, frame: Frame, *, hides_system: boo
     """
     rows = Rows(log, cut, hides_system=hides_system)
     nodes = nodes_of(log, cut)
-    texts = [(node, text) for node in nodes if (text := text_of(node)) is not None]
-    top = tuple(_top(rows, [(node, summary_entry(log, node, text, frame)) for node, text in texts]))
-    newest = [entry for group in rows.from_newest() for entry in rows.of(group)]
+    texts = {node: text for node in nodes if (text := text_of(node)) is not None}
+    before, behind = rows.around_thread()
+    top = tuple(_top(rows, before, [(node, summary_entry(log, node, text, frame)) for node, text in texts.items()]))
+    newest = [entry for group in behind for entry in rows.of(group)]
     verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
     for group in log.groups[log.group_position(rows.first) :]:
         entries = rows.of(group)
@@ -107,8 +108,8 @@ def view(log: Log, cut: Cut, text_of: TextOf, frame: Frame, *, hides_system: boo
     open_rows = [entry for group in log.open_groups for entry in rows.of(group)]
     return View(
         nodes=nodes,
-        summaries=tuple(text for _, text in texts),
-        missing=tuple(node for node in nodes if text_of(node) is None),
+        summaries=tuple(texts.values()),
+        missing=tuple(node for node in nodes if node not in texts),
         top=top,
         newest=tuple(newest),
         verbatim=verbatim,
@@ -120,7 +121,12 @@ def view(log: Log, cut: Cut, text_of: TextOf, frame: Frame, *, hides_system: boo
 
 def nodes_of(log: Log, cut: Cut) -> tuple[Node, ...]:
     """Returns the nodes that represent the groups which a cut summarises, the oldest first."""
-    return leaves_of(log, cut).tree(cut.groups) if cut.groups else ()
+    if not cut.groups:
+        return ()
+    parts = parts_of(log, cut.ends)
+    if parts.end < cut.groups:
+        parts.take_in()
+    return parts.tree(cut.groups)
 
 
 def leaves_of(log: Log, cut: Cut) -> Parts:
@@ -130,10 +136,14 @@ def leaves_of(log: Log, cut: Cut) -> Parts:
     return parts
 
 
-def _top(rows: Rows, shown: Sequence[tuple[Node, Entry]]) -> Iterator[Entry]:
+def first_row(log: Log, cut: Cut) -> int:
+    """Returns the row at which the verbatim part begins."""
+    return log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
+
+
+def _top(rows: Rows, beside: list[Group], shown: Sequence[tuple[Node, Entry]]) -> Iterator[Entry]:
     """Yields the row of each node after the verbatim groups of its range."""
-    log, cut, beside = rows.log, rows.cut, rows.beside()
-    beside = beside[: len(beside) - len(rows.from_newest())]
+    log, cut = rows.log, rows.cut
     if cut.since and not log.opens_with_user():
         yield opening_entry(log)
     for node, entry in () if cut.is_bare else shown:
@@ -152,16 +162,14 @@ class Rows:
 
     def __init__(self, log: Log, cut: Cut, *, hides_system: bool = False) -> None:
         self.log, self.cut, self._hides_system = log, cut, hides_system
-        made = log.row_after_number(cut.rows)
-        self.first = log.row_after(cut.groups, made - cut.keep_recent)
-        """The row at which the verbatim part begins."""
+        self.first = first_row(log, cut)
         self.since = log.row_after_number(cut.since)
         """The row that was the next one when the view last changed otherwise than by growth."""
         self._first_user = log.row_of(log.users[0]) if log.users and log.users[0] < cut.groups else None
         self._bound_from = log.row_after_number(cut.bound_from)
         self._open_at = log.open_at(self._bound_from)
         """The row whose calls were open then."""
-        self._newest_user = self._newest_user_before(made)
+        self._newest_user = self._newest_user_before(log.row_after_number(cut.rows))
         pinned = map(log.rendered_group, cut.pinned)
         self.pinned = {row for group in pinned for row in range(group.start, group.end)}
 
@@ -193,10 +201,11 @@ class Rows:
             found[self._newest_user.start] = self._newest_user
         return [found[start] for start in sorted(found)]
 
-    def from_newest(self) -> list[Group]:
-        """Returns those of them that stand behind the thread: the newest user message, and the ones after it."""
-        newest = self._newest_user
-        return [group for group in self.beside() if group.start >= newest.start] if newest else []
+    def around_thread(self) -> tuple[list[Group], list[Group]]:
+        """Returns them in two: from the newest user message on they stand behind the thread, the others before it."""
+        beside, newest = self.beside(), self._newest_user
+        at = len(beside) if newest is None else beside.index(newest)
+        return beside[:at], beside[at:]
 
     def of(self, group: Group) -> Sequence[Entry]:
         """Returns the rows of a group as they are shown."""

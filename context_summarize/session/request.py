@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from context_summarize.core.kept import kept
@@ -162,9 +162,7 @@ class Requests:
                     return True
                 announced.open(reason, limits.budget, limits.used(shown.tokens), len(log))
                 if step == "wait":
-                    began = self._services.clock()
-                    await self._wait(chosen.missing, seconds - waited)
-                    waited += self._services.clock() - began
+                    waited += await self._wait_in_turn(chosen.missing, seconds - waited)
                     has_waited = any(map(self._texts.is_under_way, chosen.missing)) or seconds <= waited
                 failed = [node for node in chosen.missing if step != "wait" or not self._is_coming(node)]
                 await self._texts.fall_back(failed, log)
@@ -181,19 +179,26 @@ class Requests:
     def _is_coming(self, node: Node) -> bool:
         return self._texts.is_under_way(node) or self._texts.text_of(node) is not None
 
-    async def _wait(self, nodes: Sequence[Node], seconds: float) -> None:
-        """Starts these summaries and waits for them.
+    async def _wait_in_turn(self, nodes: Sequence[Node], seconds: float) -> float:
+        """Waits for these summaries as the holder of the turn; returns the seconds that it took.
 
         Raises:
             Aside: somebody else is in a hurry.
         """
-        target, hurry = await self._host.summariser(), self._session.turn.is_hurried
-        for node in nodes:
-            self._texts.start(node, self._session.log, target)
-        with self._telling.waiting():
-            await self._texts.wait(nodes, max(0.0, seconds), hurry.is_set)
+        began, hurry = self._services.clock(), self._session.turn.is_hurried
+        await self._wait(nodes, max(0.0, seconds), hurry.is_set)
         if hurry.is_set():
             raise Aside
+        return self._services.clock() - began
+
+    async def _wait(self, nodes: Sequence[Node], seconds: float | None, is_over: Callable[[], bool]) -> None:
+        """Starts these summaries and waits for them; the arguments are those of `SummaryRegistry.wait`."""
+        log, target = self._session.log, await self._host.summariser()
+        for node in nodes:
+            self._texts.start(node, log, target)
+        self._services.outbox.start()
+        with self._telling.waiting():
+            await self._texts.wait(nodes, seconds, is_over)
 
     async def _make(
         self, chosen: Plan, shown: View, limits: RequestLimits, announced: Announcement, waited: float
@@ -283,12 +288,8 @@ class Requests:
         Returns:
             False if the host has cancelled meanwhile.
         """
-        log, target = self._session.log, await self._host.summariser()
-        for node in nodes:
-            self._texts.start(node, log, target)
-        await self._services.outbox.flush()
-        with self._telling.waiting():
-            await self._texts.wait(nodes, None, lambda: False)
+        log = self._session.log
+        await self._wait(nodes, None, lambda: False)
         if any(map(self._texts.is_under_way, nodes)):
             return False
         failed = [node for node in nodes if self._texts.text_of(node) is None]

@@ -18,7 +18,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
 from context_summarize.core.plan import PlanInput, ends_for, long_results, shorten_ahead
 from context_summarize.core.thread import Thread
-from context_summarize.core.view import View, nodes_of, view
+from context_summarize.core.view import View, first_row, nodes_of, view
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import traceback_of
 from context_summarize.session.host import Host
@@ -39,7 +39,7 @@ class Written:
 
     log: Log
     cut: Cut
-    """Without the pins, which only the next cut shows."""
+    """Its shape."""
     text: str = ""
     """Its lines without their frame; "" if it quotes nothing."""
     entry: Entry | None = None
@@ -49,7 +49,7 @@ class Written:
 
     def is_of(self, log: Log, cut: Cut) -> bool:
         """Returns True if this is the thread of this cut of this log."""
-        return self.log is log and self.cut == replace(cut, pins=())
+        return self.log is log and self.cut == cut.shape
 
 
 def written(thread: Thread, empty: Written, shown: View) -> Written:
@@ -162,7 +162,7 @@ class Session:
         """
         while True:
             log, cut = self.log, self.cut
-            first = log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
+            first = first_row(log, cut)
             if uncounted := log.characters_from(first, uncounted=True):
                 await in_thread(uncounted, log.make_entries_from, first)
             if cut.groups:
@@ -175,8 +175,7 @@ class Session:
     async def _have_texts(self, log: Log, cut: Cut) -> None:
         if cut.is_bare:
             return
-        nodes = nodes_of(log, cut)
-        unknown = [node for node in nodes if self.texts.text_of(node, cut.fallbacks) is None]
+        unknown = [node for node in nodes_of(log, cut) if self.texts.text_of(node, cut.fallbacks) is None]
         if not unknown:
             return
         await self.texts.look_up([node for node in unknown if node.key not in cut.fallbacks])
@@ -196,7 +195,7 @@ class Session:
 
     async def thread_of(self, log: Log, cut: Cut) -> Written:
         """Returns the thread of a cut, and its summaries as they stand beside it; a thread reads the rows."""
-        found = Written(log, replace(cut, pins=()))
+        found = Written(log, cut.shape)
         if not (cut.groups and cut.thread_room):
             return found
         shown = self.view(cut, hides_system=False)
@@ -226,7 +225,7 @@ class Session:
 
     def retain(self, shown: View, wanted: Sequence[str]) -> tuple[tuple[JsonRow, ...], int]:
         """Returns the reminders that the next request shows beside its view, and their tokens."""
-        shape = replace(self.cut, pins=())
+        shape = self.cut.shape
         held = self.held[1] if self.held[0] == shape else ()
         if wanted or self.held[1]:
             rows = tuple(retained_rows(self.log, shown, wanted, held))

@@ -17,7 +17,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.gated import Gate
 from tests.support.rows import call, feed, tool_session, user
-from tests.support.session import Host
+from tests.support.session import Host, is_summary_request
 from tests.support.views import untimed
 
 BUDGET = 10_000
@@ -258,6 +258,8 @@ class ChainingServer:
         sizes = {True: 0, False: 0}
         for message in request.messages:
             sizes[message.role == "system"] += len(str(message.content)) * 2 // 7
+        if is_summary_request(request):  # asked with `store: false`: nothing can continue behind its answer
+            return sum(sizes.values())
         marks = [marks for row in request.messages if self._key in (marks := row.metadata or {})]
         sizes[False] += self._known[marks[-1][self._key]] if marks else 0
         name = f"resp_{len(self._known)}"

@@ -145,8 +145,9 @@ class SessionProvider(ScriptedProvider):
         last = next(row for row in reversed(request.messages) if not str(row.content).startswith("<system-reminder"))
         if last.role == "tool":
             return f"The order of call {last.tool_call_id} was found."
-        made: Any = {"id": f"call_{self.calls}", "name": "lookup"}
-        arguments = {"order": f"ORD{self.calls:05d}"}
+        number = self.calls - len(self.summary_requests)  # however many summaries are made meanwhile
+        made: Any = {"id": f"call_{number}", "name": "lookup"}
+        arguments = {"order": f"ORD{number:05d}"}
         return ChatResponse(
             content=[TextBlock(text="Let me look."), ToolCallBlock(**made, input=arguments)],
             tool_calls=[ToolCall(**made, arguments=arguments)],

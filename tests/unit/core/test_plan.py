@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize.config import Config
-from context_summarize.core.cut import Cut, from_data, to_data
+from context_summarize.core.cut import Cut, Shortening, from_data, to_data
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.parts import parts_of
+from context_summarize.core.parts import Ends, Forced, Length, parts_of
 from context_summarize.core.plan import Plan, PlanInput, Reason, ends_for, plan
 from context_summarize.core.view import View, nodes_of
 from context_summarize.core.view import view as view_of
@@ -134,17 +135,48 @@ def test_long_results_are_cut_but_not_pinned_ones():
         assert bool(whole) is not cut
 
 
+COUNTS = st.integers(0, 9)
+SHORTENINGS = st.none() | st.builds(Shortening, COUNTS, COUNTS, COUNTS)
+LENGTHS = st.lists(st.integers(1, 9), unique=True, max_size=2).map(
+    lambda starts: tuple(Length(start, 64 * (start + 1), 2, 100) for start in [0, *sorted(starts)])
+)
+FORCED = st.lists(st.tuples(COUNTS, st.none() | st.text(max_size=5)), unique_by=lambda part: part[0], max_size=3).map(
+    lambda parts: tuple(Forced(at, at + 1, focus) for at, focus in sorted(parts, key=lambda part: part[0]) if at < 9)
+)
 CUTS = st.builds(
-    Cut, groups=st.integers(0, 9), rows=st.integers(0, 9), keep_recent=st.integers(0, 9),
-    pins=st.tuples(st.integers(0, 9)), fallbacks=st.tuples(st.text(max_size=5)), thread_room=st.integers(0, 99),
+    Cut, groups=st.just(9), rows=COUNTS, keep_recent=COUNTS, ends=st.builds(Ends, LENGTHS, FORCED),
+    results=SHORTENINGS, newest_results=SHORTENINGS, any_rows=SHORTENINGS, is_bare=st.booleans(),
+    thread_room=COUNTS, pins=st.tuples(COUNTS), pinned=st.tuples(COUNTS, COUNTS),
+    fallbacks=st.tuples(st.text(max_size=5)), changed_at=COUNTS, unsent_at=COUNTS,
 )  # fmt: skip
 
 
 @given(CUTS)
 def test_a_cut_comes_back_from_a_store_as_it_was(cut):
-    assert from_data(to_data(cut), 9, 9) == cut
+    data = json.loads(json.dumps(to_data(cut)))
+    assert from_data(data, 9, 10) == cut
+    assert from_data(data, 9, 8) is None
 
 
-@pytest.mark.parametrize("data", [None, [], {"groups": "many"}, {"groups": 10}, {"rows": 10}, {"other": 1}])
-def test_what_is_no_cut_of_this_log_is_none(data):
-    assert from_data(data, 9, 9) is None
+WHOLE = Cut(groups=9, rows=9, ends=Ends((Length(0, 64, 2, 100),), (Forced(2, 4),)))
+DAMAGED: list[dict[str, Any]] = [
+    {"groups": "many"}, {"groups": -1}, {"groups": 11}, {"rows": 10}, {"keep_recent": None}, {"pinned": [10]},
+    {"pins": [-1]}, {"fallbacks": [1]}, {"results": [1, 2]}, {"other": 1},
+    {"ends": {"lengths": [], "forced": []}},
+    {"ends": to_data(replace(WHOLE, ends=Ends((Length(1, 64, 2, 100),))))["ends"]},
+    {"ends": to_data(replace(WHOLE, ends=Ends((Length(0, 0, 2, 100),))))["ends"]},
+    {"ends": to_data(replace(WHOLE, ends=Ends((Length(0, 64, 1, 100),))))["ends"]},
+    {"ends": to_data(replace(WHOLE, ends=Ends(WHOLE.ends.lengths, (Forced(4, 2),))))["ends"]},
+    {"ends": to_data(replace(WHOLE, ends=Ends(WHOLE.ends.lengths, (Forced(4, 12),))))["ends"]},
+    {"ends": to_data(replace(WHOLE, ends=Ends(WHOLE.ends.lengths, (Forced(4, 6), Forced(5, 7)))))["ends"]},
+]  # fmt: skip
+
+
+def test_what_is_whole_is_a_cut():
+    assert from_data(to_data(WHOLE), 9, 10) == WHOLE
+
+
+@pytest.mark.parametrize("damage", [None, [], *DAMAGED], ids=repr)
+def test_what_is_no_cut_of_this_log_is_none(damage):
+    data = {**to_data(WHOLE), **damage} if isinstance(damage, dict) else damage
+    assert from_data(data, 9, 10) is None
