@@ -18,7 +18,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import FRAME_TOKENS, Node, Summary, derive_fan, with_children
 from context_summarize.core.parts import Ends, Forced, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
-from context_summarize.core.view import Rows, cut_entry, leaves_of, nodes_of
+from context_summarize.core.view import Rows, cut_entry, first_row, leaves_of, nodes_of
 from context_summarize.redaction import withholds
 from context_summarize.transcript.escaping import Frame
 
@@ -157,8 +157,6 @@ class Draft:
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given, self._known_only = given, known_only
         log, before = given.log, given.cut
-        self._from = log.from_row(Rows(log, before).first)
-        """The groups of the present verbatim part."""
         self._opening = 0 if log.opens_with_user() else opening_entry(log).tokens
         self._sizes: tuple[object, list[int]] = (None, [])
         """What shortens rows, and for each group of `_from` the tokens from it on."""
@@ -180,6 +178,8 @@ class Draft:
             changed_at=0,
             unsent_at=0,
         )
+        self._from = log.from_row(min(first_row(log, before), first_row(log, self.cut)))
+        """The groups of the present verbatim part, and the system rows before it that a larger `keep_recent` shows."""
 
     def size(self) -> int:
         """Returns the tokens of the view, without the system prompt."""
