@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+
+import pytest
 
 from benchmarks.by_hand import main, scores, shuffled
 from tests.support.rows import tool_session
 
-ROWS = tool_session(80)
+ROWS = tool_session(24)
 QUESTIONS = [
     {"id": 1, "kind": "user", "question": "Which order?", "facts": ["ORD00001"]},
     {"id": 2, "kind": "why", "question": "Why?", "facts": ["it was late"]},
@@ -16,12 +19,12 @@ QUESTIONS = [
 ARMS = {"ours": {"1": "ORD00001", "2": "late"}, "newest": {"1": "not in the record", "2": "late"}}
 
 
-def test_a_session_is_played_until_no_summary_is_missing(tmp_path, capsys):
+def test_a_session_is_played_until_no_summary_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A merge is asked for once its parts are written; an instruction stands once in a file."""
     rows, work, rounds = tmp_path / "rows.jsonl", tmp_path / "work", 0
     rows.write_text("\n".join(map(json.dumps, ROWS)))
     while True:
-        main(["play", str(rows), str(work), "--window", "3000"])
+        main(["play", str(rows), str(work), "--window", "2500"])
         if "nothing is missing" in capsys.readouterr().out:
             break
         rounds += 1
@@ -37,7 +40,7 @@ def test_a_session_is_played_until_no_summary_is_missing(tmp_path, capsys):
     assert len((work / "newest.txt").read_text()) <= len(request) < len((work / "history.txt").read_text())
 
 
-def test_answers_are_graded_without_their_arm():
+def test_answers_are_graded_without_their_arm() -> None:
     sheet = shuffled(QUESTIONS, ARMS)
     assert sorted(entry["answer"] for entry in sheet) == ["ORD00001", "late", "late", "not in the record"]
     assert not any("ours" in str(entry) for entry in sheet)
