@@ -67,8 +67,6 @@ class Plan:
     """The last step that it takes: 1 summarise, 2 end a part early, 3 halve `keep_recent`, 4 cut any row, 5 one line
     for all summaries."""
     fits: bool
-    reached: bool
-    """True if the view is as small as the compaction aims at."""
 
     @property
     def freed(self) -> int:
@@ -111,7 +109,7 @@ def plan(given: PlanInput, reason: Reason, focus: str | None = None, *, known_on
         draft.shorten_newest_results()
     if not known_only:
         _make_fit(draft, limits)
-    return draft.plan(reason, goal)
+    return draft.plan(reason)
 
 
 def next_plan(given: PlanInput) -> Plan:
@@ -121,7 +119,7 @@ def next_plan(given: PlanInput) -> Plan:
     goal = draft.size_before - (limits.threshold_room - limits.target_room)
     draft.shorten_results()
     draft.summarise(0, goal)
-    return draft.plan("threshold", goal)
+    return draft.plan("threshold")
 
 
 def _make_fit(draft: Draft, limits: Limits) -> None:
@@ -304,7 +302,7 @@ class Draft:
             if self.fits():
                 break
 
-    def plan(self, reason: Reason, goal: int) -> Plan:
+    def plan(self, reason: Reason) -> Plan:
         """Returns the finished plan."""
         given, log = self._given, self._given.log
         size = self._size(self.cut)
@@ -323,7 +321,6 @@ class Draft:
             merged=sum(bool(node.children) and node in nodes for node in new),
             level=self.level,
             fits=after <= given.limits.view_room,
-            reached=after <= goal,
         )
 
 

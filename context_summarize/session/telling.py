@@ -95,10 +95,6 @@ class Telling:
         self._notice: asyncio.Task[None] | None = None
         """Shows the user a line after a while. It runs while any request waits."""
 
-    def announcement(self) -> Announcement:
-        """Returns the announcement of a compaction that may come."""
-        return Announcement(self._outbox)
-
     def made(self, change: Change, limits: RequestLimits, announced: Announcement) -> int:
         """Reports a new cut; returns the tokens that it saves, as the provider counts."""
         plan, before, after = change.plan, change.before, change.after

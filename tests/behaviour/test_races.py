@@ -15,7 +15,7 @@ from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions, settle
 from tests.support.inside import shown_keys
-from tests.support.managed import Managed, answering
+from tests.support.managed import Managed
 from tests.support.recorder import Recorder, SlowHooks
 from tests.support.rows import tool_session, user
 from tests.support.views import nodes, size
@@ -217,19 +217,6 @@ async def test_a_history_that_is_replaced_while_summaries_are_under_way_has_no_s
     assert len(set(questions(session.provider))) == session.provider.calls
     assert events(session)[0] == events(session)[1]
     await plain.manager.close()
-    await session.manager.close()
-
-
-async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear():
-    session, task = await waiting(provider=lambda: Gated(then=ValueError("a bug of the provider's")))
-    task.cancel()
-    await asyncio.wait([task])
-    session.provider.go.set()
-    await settle()
-    await session.manager.clear()
-    session.provider = answering()
-    await (await session.take(OLD)).view()
-    assert session.host.of("context:post_compact")[-1]["fallbacks"] == 0
     await session.manager.close()
 
 
