@@ -232,7 +232,8 @@ def test_a_pattern_that_is_a_little_slow_with_each_text_is_found_out(warnings, n
 
 async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_hang):
     """Summaries are made by code; no key comes from a text that was withheld, so the store gets none."""
-    rows = [row for at in range(full(500, 100)) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
+    many = full(500, 100)
+    rows = [row for at in range(many) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
     provider = ScriptedProvider()
     seen = await played(provider, rows, redact=[r"(x+x+)+y"])
 
