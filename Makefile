@@ -20,6 +20,7 @@ HOSTS := .venv-hosts
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # uv looks where pip was told to look.
 UV := $(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX=$(PIP_INDEX_URL)) UV_PYTHON_DOWNLOADS=never $(BIN)/uv
+EDITABLE := --editable '.[openai-compatible,shared]'
 GROUPS := --group dev --group benchmarks --group release
 # Installs with uv, or with pip where uv cannot be had, in both cases the versions that dev.lock names.
 INSTALL = { if [ -x $(BIN)/uv ]; then $(UV) pip install --quiet --python $(BIN)/python --constraint dev.lock $(1); \
@@ -153,7 +154,7 @@ $(VENV)/installed: pyproject.toml dev.lock | $(VENV)/created
 
 $(VENV)/installed-dev: pyproject.toml dev.lock | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
-	@$(call INSTALL,--editable '.[openai-compatible,shared]' $(GROUPS))
+	@$(call INSTALL,$(EDITABLE) $(GROUPS))
 	@touch $@ $(VENV)/installed
 
 $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt
@@ -181,5 +182,5 @@ $(LOWEST)/installed-lowest: pyproject.toml | $(VENV)/created
 	@echo "Installing the package, its lowest dependencies and the development tools into $(LOWEST) …"
 	@$(UV) venv --quiet --clear --python $(BIN)/python $(LOWEST)
 	@$(UV) pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
-		--editable '.[openai-compatible,shared]' --group dev
+		$(EDITABLE) --group dev
 	@touch $@
