@@ -222,6 +222,7 @@ class Requests:
             from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
             new_fallbacks=0 if self._host.is_offline else len({*cut.fallbacks}.difference(session.cut.fallbacks)),
             waited=waited,
+            is_unknown=not session.cut.since and session.last[0] is not session.log,
         )
         session.put(cut)
         session.is_late = False
