@@ -142,7 +142,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/created
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
-	@$(PIP) install --editable '.[dev,prices]'
+	@$(PIP) install --editable '.[dev,prices,loops]'
 	@touch $@ $(VENV)/installed
 
 $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt
