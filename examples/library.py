@@ -92,7 +92,7 @@ async def tell(name: str, context: SummarizingContextManager) -> None:
 
 
 async def main() -> None:
-    prompts = [f"Where is order ORD-{number}" for number in range(10, 50)]
+    prompts = [f"Where is order ORD-{number}" for number in range(10, 40)]
     with openai_server() as address:
         async with AsyncOpenAI(base_url=address, api_key="none", max_retries=0) as client:
             await tell("OpenAI", await with_openai(client, "a-model", prompts))

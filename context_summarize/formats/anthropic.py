@@ -9,9 +9,9 @@ from itertools import groupby, takewhile
 from typing import Any
 
 from context_summarize.formats.parts import Result, arguments_json, dicts, parts_of, plain, text_of
-from context_summarize.messages.reading import block_type, is_result, result_block_id
+from context_summarize.messages.reading import block_type, with_results_apart
 from context_summarize.messages.rows import SYSTEM_ROLES, Call, JsonRow
-from context_summarize.messages.text import image_source, is_image, result_value
+from context_summarize.messages.text import image_source, is_image
 
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 """Signs that neither an id nor the name of a tool may have."""
@@ -103,12 +103,5 @@ def from_anthropic(messages: Iterable[Any], system: Any = "") -> list[JsonRow]:
     """
     rows: list[JsonRow] = [{"role": "system", "content": text}] if (text := text_of(plain(system))) else []
     for message in dicts(messages):
-        rest: Any = message.get("content") or ""
-        results = [block for block in rest if is_result(block) and result_block_id(block)]
-        for block in results:
-            error = {"is_error": True} if block.get("is_error") else {}
-            content = result_value(block) or ""
-            rows.append({"role": "tool", "tool_call_id": result_block_id(block), "content": content, **error})
-        if rest := [block for block in rest if block not in results] if results else rest:
-            rows.append({"role": message.get("role"), "content": rest})
+        rows += with_results_apart({"role": message.get("role"), "content": message.get("content") or ""})
     return rows

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from context_summarize.errors import MessageError
-from context_summarize.messages.reading import id_of, is_call, is_result, result_block_id, row_calls
+from context_summarize.messages.reading import id_of, is_call, is_result, result_block_id, result_value, row_calls
 from context_summarize.messages.rows import Call, JsonRow
-from context_summarize.messages.text import content_text, result_value
+from context_summarize.messages.text import content_text
 from context_summarize.transcript.escaping import without_surrogates
 
 
@@ -58,10 +58,10 @@ def dicts(messages: Iterable[Any]) -> Iterator[JsonRow]:
     Raises:
         MessageError: a message is neither a mapping nor a pydantic model.
     """
-    for message in messages:
-        if not isinstance(message, Mapping | BaseModel):
+    for message in map(plain, messages):
+        if not isinstance(message, dict):
             raise MessageError(f"expected a dict or an object of an SDK, got {type(message).__name__}")
-        yield plain(message)
+        yield message
 
 
 def plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ _BY_STATUS: dict[int, type[errors.LLMError]] = {
     401: errors.AuthenticationError,
     403: errors.AccessDeniedError,
     404: errors.NotFoundError,
+    408: errors.LLMTimeoutError,
     429: errors.RateLimitError,
 }
 
@@ -34,10 +36,13 @@ def provider_of(
         context_window, max_output_tokens: tokens of the model.
 
     Raises:
-        ConfigError: `complete` cannot be called, or a size is no positive whole number.
+        ConfigError: `complete` is no async function, or a size is no positive whole number.
     """
-    if not callable(complete):
-        raise ConfigError(f"complete must be an async function of rows and max_tokens, got {type(complete).__name__}")
+    if not any(map(inspect.iscoroutinefunction, (complete, getattr(complete, "__call__", None)))):  # noqa: B004
+        raise ConfigError(
+            f"complete must be an async function of rows and max_tokens, got {complete!r}; "
+            "an async function calls a synchronous one as `await asyncio.to_thread(function, rows, max_tokens)`"
+        )
     sizes = {"context_window": context_window, "max_output_tokens": max_output_tokens}
     for size, value in sizes.items():
         if type(value) is not int or value < 1:

@@ -8,9 +8,9 @@ from typing import Any
 
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import blocks_of, is_result, result_block_id
+from context_summarize.messages.reading import blocks_of, with_results_apart
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import content_text, result_value
+from context_summarize.messages.text import content_text
 from context_summarize.replay.items import SYNTHETIC, Items, message_of, request_of
 from context_summarize.transcript.rendered import counted
 
@@ -115,14 +115,9 @@ class Entries:
         if self._answer and self._answer[0] == answer != "" and row["role"] == "assistant" and blocks_of(row):
             self._answer[1]["content"] = [*self._answer[1]["content"], *blocks_of(row)]
             return
-        blocks = blocks_of(row) if row["role"] == "user" else ()
-        results = [block for block in blocks if is_result(block) and result_block_id(block)]
-        if results:
-            marks = {"metadata": row["metadata"]} if "metadata" in row else {}
-            for block in results:
-                answer_of, content = result_block_id(block), result_value(block) or ""
-                self._rows.append({"role": "tool", "tool_call_id": answer_of, "content": content, **marks})
-            row["content"] = [block for block in blocks if not any(block is result for result in results)]
-        if row.get("content") or not results:
-            self._rows += [*self._shown, row]
-            self._shown, self._answer = [], (answer, row) if blocks_of(row) else None
+        for part in with_results_apart(row):
+            if part["role"] != row["role"]:  # a result
+                self._rows.append(part)
+            else:
+                self._rows += [*self._shown, part]
+                self._shown, self._answer = [], (answer, part) if blocks_of(part) else None

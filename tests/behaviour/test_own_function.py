@@ -54,6 +54,7 @@ async def test_the_function_gets_two_rows_and_a_limit_and_its_text_is_the_summar
         (openai.RateLimitError("slow down", response=response(429, **{"retry-after": "7"}), body=None), 7),
         (anthropic.RateLimitError("slow down", response=response(429, **{"retry-after": "7"}), body=None), 7),
         (openai.InternalServerError("oops", response=response(503), body=None), None),
+        (openai.APIStatusError("slow", response=response(408), body=None), None),
         (openai.APITimeoutError(REQUEST), None),
         (anthropic.APIConnectionError(request=REQUEST), None),
     ],
@@ -99,11 +100,12 @@ async def test_what_no_retry_mends_gives_a_fallback_and_a_line_in_the_log(answer
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"complete": "no"}, "complete must be an async function of rows and max_tokens, got str"),
+        ({"complete": "no"}, "complete must be an async function of rows and max_tokens, got 'no'"),
+        ({"complete": lambda rows, max_tokens: ""}, "got <function .*await asyncio.to_thread"),
         ({"context_window": 0}, "context_window must be a number of tokens, 1 or more, got 0"),
         ({"max_output_tokens": "1k"}, "max_output_tokens must be a number of tokens, 1 or more, got '1k'"),
     ],
-    ids=["complete", "window", "output"],
+    ids=["complete", "synchronous", "window", "output"],
 )
 def test_a_wrong_argument_is_refused(given, says):
     async def complete(rows, max_tokens):
