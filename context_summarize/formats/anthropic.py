@@ -32,10 +32,12 @@ def to_anthropic(rows: Iterable[JsonRow]) -> dict[str, Any]:
     opening = [*takewhile(lambda row: row["role"] in SYSTEM_ROLES, every)]
     system = "\n\n".join(text for row in opening if (text := text_of(row.get("content"))).strip())
     turns = [(row["role"] == "assistant", [*_blocks(row)]) for row in every[len(opening) :]]
-    turns = _merged((is_answer, _ordered(blocks)) for is_answer, blocks in _merged(turns))
+    turns = _merged((is_answer, _followed(blocks)) for is_answer, blocks in _merged(turns))
     if turns and turns[0][0]:  # the API refuses a conversation that an answer opens
         turns.insert(0, (False, [{"type": "text", "text": "(The conversation began earlier.)"}]))
-    messages = [{"role": "assistant" if answer else "user", "content": blocks} for answer, blocks in turns]
+    messages = [
+        {"role": "assistant" if answer else "user", "content": _results_first(blocks)} for answer, blocks in turns
+    ]
     return {"system": system, "messages": messages} if system else {"messages": messages}
 
 
@@ -45,10 +47,14 @@ def _merged(turns: Iterable[tuple[bool, list[JsonRow]]]) -> list[tuple[bool, lis
     return [(is_answer, [block for _, blocks in run for block in blocks]) for is_answer, run in runs]
 
 
-def _ordered(blocks: list[JsonRow]) -> list[JsonRow]:
-    """Returns a turn's blocks as the API wants them: results first, no reasoning at the end."""
+def _followed(blocks: list[JsonRow]) -> list[JsonRow]:
+    """Returns a turn's blocks without reasoning at the end, which the API refuses."""
     while blocks and blocks[-1]["type"] in _REASONING:
         blocks = blocks[:-1]
+    return blocks
+
+
+def _results_first(blocks: list[JsonRow]) -> list[JsonRow]:
     return sorted(blocks, key=lambda block: block["type"] != "tool_result")
 
 
@@ -56,8 +62,8 @@ def _blocks(row: JsonRow) -> Iterator[JsonRow]:
     for part in parts_of(row):
         if isinstance(part, Call):
             name = _FORBIDDEN.sub("_", part.name)[:128] or "tool"
-            arguments = json.loads(arguments_json(part))
-            yield {"type": "tool_use", "id": _FORBIDDEN.sub("_", part.id), "name": name, "input": arguments}
+            given = json.loads(arguments_json(part), parse_constant=str)  # no client sends NaN
+            yield {"type": "tool_use", "id": _FORBIDDEN.sub("_", part.id), "name": name, "input": given}
         elif isinstance(part, Result):
             yield _result(part)
         elif row["role"] != "assistant":

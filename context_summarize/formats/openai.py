@@ -28,10 +28,10 @@ def _messages(row: JsonRow) -> Iterator[JsonRow]:
     blocks: list[Any] = []
     for part in parts_of(row):
         if isinstance(part, Result):
-            yield {"role": "tool", "tool_call_id": part.id, "content": text_of(part.content)}
+            yield {"role": "tool", "tool_call_id": text_of(part.id), "content": text_of(part.content)}
         elif isinstance(part, Call):
-            function = {"name": part.name, "arguments": arguments_json(part)}
-            calls.append({"id": part.id, "type": "function", "function": function})
+            function = {"name": text_of(part.name) or "tool", "arguments": arguments_json(part)}
+            calls.append({"id": text_of(part.id), "type": "function", "function": function})
         else:
             blocks.append(part)
     content = _of_user(blocks) if role == "user" else text_of(blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,9 +13,15 @@ from context_summarize import SummarizingContextManager
 from context_summarize.formats import from_anthropic, from_openai, to_anthropic, to_openai
 from context_summarize.messages.reading import row_calls
 from examples.strict_server import anthropic_refusal, openai_refusal
-from tests.properties.strategies import PNG, histories
+from tests.properties.strategies import PNG, STORED_ROWS, histories
+from tests.support.paths import ROOT
 
 Rows = list[dict[str, Any]]
+ODD = {
+    case["name"]: case["rows"]
+    for case in map(json.loads, (ROOT / "tests" / "corpora" / "odd_rows.jsonl").read_text("ascii").splitlines())
+    if "rows" in case
+}
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(str.strip)
 NAMES = st.from_regex(r"[a-zA-Z0-9_-]{1,12}", fullmatch=True)
 ARGUMENTS = st.dictionaries(WORDS, WORDS | st.integers() | st.lists(WORDS, max_size=2) | st.none(), max_size=3)
@@ -96,13 +103,28 @@ async def test_messages_of_anthropic_come_back_as_they_went_also_through_a_conte
     assert to_anthropic(await view_of(rows)) == request
 
 
-@given(histories())
+@given(histories() | STORED_ROWS)
 async def test_every_view_is_a_request_that_the_apis_take_and_that_comes_back_the_same(rows: Rows) -> None:
+    await taken_and_back(rows)
+
+
+@pytest.mark.parametrize(("name", "rows"), ODD.items(), ids=ODD)
+async def test_so_is_the_view_of_odd_rows(name: str, rows: Rows) -> None:
+    await taken_and_back(rows)
+
+
+async def taken_and_back(rows: Rows) -> None:
     """Calls whose result has not come yet get one, for a loop asks only when every call has its result."""
     view = await view_of([*rows, {"role": "user", "content": "Go on."}])
     messages, request = to_openai(view), to_anthropic(view)
     assert openai_refusal(messages) is None
     assert anthropic_refusal(request) is None
+    come_back(messages, request)
+
+
+def come_back(messages: Rows, request: dict[str, Any]) -> None:
+    """The way back and there again changes nothing, and clients can encode what they get."""
+    json.dumps([messages, request], ensure_ascii=False, allow_nan=False).encode()
     assert to_openai(from_openai(messages)) == messages
     assert to_anthropic(from_anthropic(**request)) == request
 
@@ -120,3 +142,4 @@ def test_any_rows_become_messages_also_those_whose_pairs_are_broken(rows: Rows) 
     assert [call["id"] for one in messages for call in one.get("tool_calls", ())] == calls
     used = [block["id"] for one in request["messages"] for block in one["content"] if block["type"] == "tool_use"]
     assert used == calls
+    come_back(messages, request)

@@ -94,6 +94,12 @@ def test_reasoning_goes_to_anthropic_alone_signed_and_with_something_behind_it()
     ]
 
 
+def test_results_are_first_also_where_reasoning_between_two_turns_is_left_out():
+    thought = {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s1g"}]}
+    blocks = blocks_of(user("x"), thought, result("c1", "y"))
+    assert [block["type"] for block in blocks] == ["tool_result", "text"]
+
+
 def test_images_go_where_each_api_takes_them_and_are_named_elsewhere():
     rows = [user([IMAGE]), call("c1"), {"role": "tool", "tool_call_id": "c1", "content": [IMAGE]}]
     shown, _, answered = to_anthropic(rows)["messages"]
