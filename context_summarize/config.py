@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
@@ -28,17 +27,6 @@ _NEAR = 0.85
 """Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
 below."""
 
-
-Profile = Literal["balanced", "frugal", "verbatim"]
-"""The defaults, the smallest requests, and the most words as they were said."""
-PROFILES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "balanced": {},
-        "frugal": {"keep_recent": 4, "compact_threshold": 0.22},
-        "verbatim": {"keep_recent": 20, "compact_threshold": 0.8, "shorten_tool_results": None},
-    }
-)
-"""Settings of each profile that differ from the defaults; a single setting of the session overrides them."""
 
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
@@ -58,20 +46,18 @@ def _as_tuple(value: Any) -> Any:
 
 
 def _checked(cls: _Class) -> _Class:
-    """Returns the class with a constructor that applies a profile, and raises one `ConfigError` for all errors."""
+    """Returns the class with a constructor that raises one `ConfigError` for all errors."""
     made = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(made)
     def init(self: Any, **given: Any) -> None:
-        name, wrong = given.get("profile"), dict[str, str]()
-        profile = PROFILES.get(name, {}) if isinstance(name, str) else {}
-        values = {**profile, **given}
+        wrong = dict[str, str]()
         try:
-            made(self, **values)
+            made(self, **given)
         except ValidationError as error:
             wrong = _wrong_values(error, given)
-            made(self, **{name: value for name, value in values.items() if name not in wrong})
-        found = [text for names, text in _contradictions(self, given, profile) if names.isdisjoint(wrong)]
+            made(self, **{name: value for name, value in given.items() if name not in wrong})
+        found = [text for names, text in _contradictions(self, given) if names.isdisjoint(wrong)]
         problems = [*wrong.values(), *found]
         if len(problems) > 1:
             raise ConfigError("\n- ".join([f"{len(problems)} settings are wrong:", *problems]))
@@ -87,8 +73,6 @@ def _checked(cls: _Class) -> _Class:
 class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
-    profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
-    """A set of settings: `balanced`, `frugal` or `verbatim`; other keys override it."""
     summary_provider: _Name = None
     """Who writes the summaries: mount name, instance or module id; `offline` = code; none = the request's provider."""
     summary_model: _Name = None
@@ -244,19 +228,16 @@ def _wrong_values(error: ValidationError, given: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def _contradictions(
-    config: Config, given: Mapping[str, Any], profile: Mapping[str, Any]
-) -> Iterator[tuple[set[str], str]]:
+def _contradictions(config: Config, given: Mapping[str, Any]) -> Iterator[tuple[set[str], str]]:
     """Yields settings that contradict each other: their names, and one sentence with their values and a remedy.
 
     Args:
-        given: the settings that the session names; the others are the profile's, or defaults.
-        profile: the settings of the profile.
+        given: the settings that the session names; the others are defaults.
     """
 
     def shown(name: str) -> str:
-        of = "" if name in given else f" (of profile {config.profile!r})" if name in profile else " (the default)"
         value = getattr(config, name)
+        of = "" if name in given else " (the default)"
         return f"{name} {list(value) if isinstance(value, tuple) else value!r}{of}"
 
     for name in ("summary_provider", "summary_model"):

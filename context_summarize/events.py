@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 PRE_COMPACT = "context:pre_compact"
 POST_COMPACT = "context:post_compact"
 COMPACTION = "context:compaction"
-STARTED, FINISHED = "context:compaction_started", "context:compaction_finished"
-"""Newer hosts (amplifier-unified) listen to these two: they show a pause, and save a checkpoint after it."""
+FINISHED = "context:compaction_finished"
+"""A newer host (amplifier-unified) listens to it, and then saves a checkpoint."""
 RESOLVE = "provider:resolve"
 REQUEST = "provider:request"
 LOOP_ERROR = "provider:error"
@@ -35,7 +35,6 @@ ALL_EVENTS = (
     PRE_COMPACT,
     POST_COMPACT,
     COMPACTION,
-    STARTED,
     FINISHED,
     RESOLVE,
     REQUEST,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from context_summarize.config import PROFILES, SETTINGS, Config
+from context_summarize.config import SETTINGS
 
 PAGE = Path(__file__).with_name("configuration.md")
 
@@ -18,15 +18,6 @@ FIRST = ("recall_tool", "summary_provider", "summary_model", "keep_recent", "com
 def _settings(names: Iterable[str]) -> list[str]:
     rows = [f"| `{name}` | {_shown(SETTINGS[name].default)} | {SETTINGS[name].description} |" for name in names]
     return ["| key | default | |", "| --- | --- | --- |", *rows]
-
-
-def _profiles() -> list[str]:
-    """A line for each setting in which a profile differs from the defaults."""
-    made = [Config(profile=profile) for profile in PROFILES]
-    names = [name for name in SETTINGS if any(name in profile for profile in PROFILES.values())]
-    rows = [["key", *(f"`{profile}`" for profile in PROFILES)], ["---"] * (len(PROFILES) + 1)]
-    rows += [[f"`{name}`", *(_shown(getattr(config, name)) for config in made)] for name in names]
-    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def _shown(value: Any) -> str:
@@ -44,7 +35,7 @@ def renewed(page: str) -> str:
         ValueError: the page lacks one of the comments.
     """
     rare = [name for name in SETTINGS if name not in FIRST]
-    tables = {"first settings": _settings(FIRST), "other settings": _settings(rare), "profiles": _profiles()}
+    tables = {"first settings": _settings(FIRST), "other settings": _settings(rare)}
     for name, rows in tables.items():
         begin, end = f"<!-- {name}: made by make_configuration.py -->", f"<!-- end of {name} -->"
         before, rest = page.split(begin)

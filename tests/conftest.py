@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest.mock import AsyncMock, Mock
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 import context_summarize
 from tests.support.effort import LONG, SMALL_EXAMPLES
@@ -91,8 +91,12 @@ def pytest_unconfigure() -> None:
         time.sleep(0.2)  # the kernel's own threads can crash an interpreter that ends right after a session
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
     # Fresh draws in CI too, where Hypothesis repeats its own by default: each run looks at histories that no run before
-    # has seen, and one that fails prints how to repeat it. No deadline: machines differ, and are busy.
-    settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize=False, print_blob=True)
-    settings.load_profile("effort")
+    # has seen, and one that fails prints how to repeat it. No deadline: machines differ, and are busy. Shrinking the
+    # life of a whole manager takes minutes: `--hypothesis-profile shrink` asks for it.
+    settings.register_profile("shrink", max_examples=SMALL_EXAMPLES, deadline=None, derandomize=False, print_blob=True)
+    phases = (Phase.explicit, Phase.reuse, Phase.generate)
+    settings.register_profile("effort", settings.get_profile("shrink"), phases=phases)
+    settings.load_profile(config.getoption("--hypothesis-profile") or "effort")

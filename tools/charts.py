@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 DOCS = Path(__file__).parents[1] / "docs"
-NAMES = {"Ours": "this module", "OursVerbatim": "its profile verbatim"}
+NAMES = {"Ours": "this module", "OursVerbatim": "this module, more verbatim"}
 NAMES |= {"LangChainWhole": "LangChain", "Hermes": "Hermes", "StrandsMost": "Strands", "rows": "newest rows alone"}
-OTHERS = {"OursFrugal": "its profile frugal", "PydanticAIWhole": "PydanticAI", "AgentFrameworkWhole": "AgentFramework"}
+OTHERS = {"OursFrugal": "this module, frugal", "PydanticAIWhole": "PydanticAI", "AgentFrameworkWhole": "AgentFramework"}
 LINES = {"Ours": "-", "LangChainWhole": "--", "Hermes": "-.", "StrandsMost": ":"}
 POINTS = {"Ours": "o", "OursFrugal": "s", "OursVerbatim": "D", "LangChainWhole": "^", "Hermes": "v", "StrandsMost": "<"}
 POINTS |= {"PydanticAIWhole": ">", "AgentFrameworkWhole": "P"}
@@ -80,7 +80,7 @@ def _bars(axis: Axes, told: dict[str, Figures], lower: float, half: str, colours
 
 
 def price(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
-    """Draws cost against the share of the values that later calls name: a point for each library and profile."""
+    """Draws cost against the share of the values that later calls name: a point for each library and setting."""
     figure, axes = plt.subplots(1, len(halves), figsize=(9, 3.5), sharey=True, layout="constrained")
     for axis, (half, lines) in zip(axes, halves.items(), strict=True):
         told = {one["contestant"]: one for one in lines if one.get("text") == "view" and one["window"] == "40k"}

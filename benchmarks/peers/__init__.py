@@ -24,8 +24,8 @@ def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant
 
 OURS: tuple[type[Contestant], ...] = (
     Ours,
-    variant("OursFrugal", Ours, profile="frugal"),
-    variant("OursVerbatim", Ours, profile="verbatim"),
+    variant("OursFrugal", Ours, keep_recent=4, compact_threshold=0.22),
+    variant("OursVerbatim", Ours, keep_recent=20, compact_threshold=0.8, shorten_tool_results=None),
 )
 PEERS: tuple[type[Contestant], ...] = (
     LangChain,

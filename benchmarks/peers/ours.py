@@ -1,4 +1,4 @@
-"""This module as a contestant: with its defaults, a profile or other settings."""
+"""This module as a contestant: with its defaults, or other settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ours(Contestant):
         self._provider = ScriptedProvider(
             then=self._answer, context_window=terms.budget + MAX_OUTPUT, max_output_tokens=MAX_OUTPUT
         )
-        same = {} if "profile" in self.options else {"keep_recent": terms.keep}
+        same = {} if "keep_recent" in self.options else {"keep_recent": terms.keep}
         self.manager = SummarizingContextManager(
             config={"cache": "memory", **same, **self.options}, clock=terms.clock.now, sleep=terms.clock.sleep
         )

@@ -1,4 +1,4 @@
-"""The command `context-summarize`, for work outside a session. A file has the commands for one kind of thing."""
+"""The command `context-summarize`, for work outside a session; here is the part of it that looks at prompts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import sys
 
 import click
 
-from context_summarize.cli.cache import cache_group
-from context_summarize.cli.common import Commands
-from context_summarize.cli.prompts import prompts_group
+from context_summarize.cli.common import Commands, echo, plain, remark
 from context_summarize.cli.recordings import inspect_command, replay_command
 from context_summarize.replay.page import DISTRIBUTION
+from context_summarize.summaries.prompts import load_prompts
 
 __all__ = ["main"]
 
@@ -28,5 +27,26 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a recorded row may hold characters that the terminal cannot show
 
 
-for command in (cache_group, inspect_command, prompts_group, replay_command):
+@click.command("prompts", short_help="Check a prompt set, and say where it is.")
+@click.argument("name", metavar="SET")
+def prompts_command(name: str) -> None:
+    """Check a prompt set, and print its folder. SET is a name or a folder.
+
+    A set is a folder with three short files. segment.md and merge.md tell the model how to summarise. frame.md is the
+    text around a summary when the agent reads it. Copy a set to change it.
+
+    Exit status: 0, or 2 if there is no such set, or it has problems; each is named.
+    """
+    segment = load_prompts(name).segment
+    echo(plain(str(segment.path.parent)))
+    heading = segment.header.get("rules_heading", "")
+    if not heading:
+        text = "the header has no rules_heading, so summaries are not searched for quoted instructions"
+        remark(f"WARNING: {segment.path}: {text}", "yellow")
+    elif f"{heading}:" not in segment.body:
+        text = f"rules_heading is {heading!r}, but the text does not ask for a line {heading + ':'!r}"
+        remark(f"WARNING: {segment.path}: {text}", "yellow")
+
+
+for command in (inspect_command, prompts_command, replay_command):
     main.add_command(command)

@@ -93,6 +93,8 @@ def to_data(cut: Cut) -> dict[str, Any]:
 def from_data(data: Any, rows: int, groups: int) -> Cut | None:
     """Returns the cut of these data; None if they have another form, say what no cut can, or belong to a longer log.
 
+    Rows that came behind the cut may be gone: what holds for those that the log had later holds for all that it has.
+
     Args:
         rows, groups: the rendered rows and groups of the log that it is for.
     """
@@ -102,7 +104,9 @@ def from_data(data: Any, rows: int, groups: int) -> Cut | None:
         cut = _CUT.validate_python(data)
     except ValidationError:
         return None
-    return cut if cut.rows <= rows and cut.groups <= groups and _is_sound(cut, groups) else None
+    if cut.rows > rows or cut.groups > groups or not _is_sound(cut, groups):
+        return None
+    return replace(cut, changed_at=min(cut.changed_at, rows), unsent_at=min(cut.unsent_at, rows))
 
 
 def _is_sound(cut: Cut, groups: int) -> bool:

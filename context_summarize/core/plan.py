@@ -18,7 +18,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import FRAME_TOKENS, Node, Summary, derive_fan, with_children
 from context_summarize.core.parts import Ends, Forced, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
-from context_summarize.core.view import Rows, cut_entry, leaves_of, nodes_of
+from context_summarize.core.view import Rows, cut_entry, first_row, leaves_of, nodes_of
 from context_summarize.redaction import withholds
 from context_summarize.transcript.escaping import Frame
 
@@ -67,8 +67,6 @@ class Plan:
     """The last step that it takes: 1 summarise, 2 end a part early, 3 halve `keep_recent`, 4 cut any row, 5 one line
     for all summaries."""
     fits: bool
-    reached: bool
-    """True if the view is as small as the compaction aims at."""
 
     @property
     def freed(self) -> int:
@@ -111,7 +109,7 @@ def plan(given: PlanInput, reason: Reason, focus: str | None = None, *, known_on
         draft.shorten_newest_results()
     if not known_only:
         _make_fit(draft, limits)
-    return draft.plan(reason, goal)
+    return draft.plan(reason)
 
 
 def next_plan(given: PlanInput) -> Plan:
@@ -121,7 +119,7 @@ def next_plan(given: PlanInput) -> Plan:
     goal = draft.size_before - (limits.threshold_room - limits.target_room)
     draft.shorten_results()
     draft.summarise(0, goal)
-    return draft.plan("threshold", goal)
+    return draft.plan("threshold")
 
 
 def _make_fit(draft: Draft, limits: Limits) -> None:
@@ -157,8 +155,6 @@ class Draft:
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given, self._known_only = given, known_only
         log, before = given.log, given.cut
-        self._from = log.from_row(Rows(log, before).first)
-        """The groups of the present verbatim part."""
         self._opening = 0 if log.opens_with_user() else opening_entry(log).tokens
         self._sizes: tuple[object, list[int]] = (None, [])
         """What shortens rows, and for each group of `_from` the tokens from it on."""
@@ -180,6 +176,8 @@ class Draft:
             changed_at=0,
             unsent_at=0,
         )
+        self._from = log.from_row(min(first_row(log, before), first_row(log, self.cut)))
+        """The groups of the present verbatim part, and the system rows before it that a larger `keep_recent` shows."""
 
     def size(self) -> int:
         """Returns the tokens of the view, without the system prompt."""
@@ -304,7 +302,7 @@ class Draft:
             if self.fits():
                 break
 
-    def plan(self, reason: Reason, goal: int) -> Plan:
+    def plan(self, reason: Reason) -> Plan:
         """Returns the finished plan."""
         given, log = self._given, self._given.log
         size = self._size(self.cut)
@@ -323,7 +321,6 @@ class Draft:
             merged=sum(bool(node.children) and node in nodes for node in new),
             level=self.level,
             fits=after <= given.limits.view_room,
-            reached=after <= goal,
         )
 
 

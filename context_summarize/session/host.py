@@ -213,7 +213,9 @@ class Host:
                 logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
             self._is_unreadable = True
             return ""
-        line = f"[Under way, as the host says: {'; '.join(jobs)}]" if jobs else ""
+        if not jobs:
+            return ""
+        line = f"[Under way, as the host says: {'; '.join(jobs)}]"
         return self._redact(line) if self._redact else line
 
 

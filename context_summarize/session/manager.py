@@ -19,11 +19,9 @@ from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.redaction import build_redactor
 from context_summarize.session.host import Host, is_child
-from context_summarize.session.incoming import Incoming
-from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestOptions, retained_texts
 from context_summarize.session.state import Session
-from context_summarize.session.steering import Preview, Steering
+from context_summarize.session.steering import Steering
 from context_summarize.session.telling import Telling
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import Summarizer, own_call
@@ -38,7 +36,7 @@ _FOR_CALLS, _FOR_FINISH = 0.8, 0.9
 """Shares of the time left that `finish` may take: the first for the wait for summaries; the second for all of it."""
 
 
-class SummarizingContextManager:
+class SummarizingContextManager(Steering):
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
 
     `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: the provider passed to
@@ -74,7 +72,6 @@ class SummarizingContextManager:
         tells_user = checked.announce and not is_child(coordinator)
         outbox = Outbox(coordinator, checked.redact, tells_user=tells_user)
         redact = build_redactor(checked.redact)
-        self._config = checked
         self._host = host = Host(coordinator, checked, redact, partial(outbox.notify, level="error"))
         self._services = services = Services(
             config=checked,
@@ -89,11 +86,8 @@ class SummarizingContextManager:
         )
         self._summarizer = Summarizer(services)
         texts = SummaryRegistry(services, self._summarizer, host.is_cancelled)
-        self._session = session = Session(services, host, texts)
-        telling = Telling(outbox)
-        self._requests = Requests(session, telling)
-        self._steering = Steering(session, self._requests, telling)
-        self._incoming = Incoming(session, now)
+        session = Session(services, host, texts)
+        super().__init__(session, Telling(outbox), now)
         self._recall = RecallService(host.counter.count)
         self._seconds_left = END_SECONDS
         """Seconds that the end of the session may still take."""
@@ -170,23 +164,14 @@ class SummarizingContextManager:
     async def set_messages(self, messages: Iterable[JsonRow]) -> None:
         """Replaces the history. Hosts call it to resume a session and to repair a transcript.
 
-        The summaries of an unchanged prefix are found again by their keys, and the last compaction by its record.
-
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
         """
         await self._incoming.set(messages)
 
-    async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
-        """Replaces the history as `set_messages` does. Newer hosts call it with a history that they saved and trust.
-
-        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`). They are kept and never
-        summarised.
-
-        Raises:
-            ValueError: a row cannot be kept; nothing has changed.
-        """
-        await self.set_messages(messages)
+    restore_host_checkpoint = set_messages
+    """Newer hosts call it with a history that they saved and trust. Instructions of the host in it
+    (`metadata["amplifier:instruction"]`) are kept and never summarised."""
 
     async def clear(self) -> None:
         """Forgets the conversation. The store keeps its summaries; equal messages would find them again."""
@@ -199,53 +184,11 @@ class SummarizingContextManager:
 
     async def should_compact(self) -> bool:
         """Returns True if the next request would make a compaction, for loops that call `compact()`. Starts nothing."""
-        await self._incoming.ready()
-        return await self._steering.due_reason() is not None
-
-    async def compact(self, focus: str | None = None) -> int:
-        """Makes a compaction now, down to `keep_recent`, with the last request's provider and budget.
-
-        Args:
-            focus: the subject that the summary of the newest summarised part should keep above all.
-
-        Returns:
-            Tokens saved: `get_token_count()` before minus after.
-
-        Raises:
-            TypeError: `focus` is no text.
-        """
-        if focus is not None and not isinstance(focus, str):
-            raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
-        await self._incoming.ready()
-        return await self._requests.compact(focus)
-
-    async def preview(self) -> Preview:
-        """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
-        await self._incoming.ready()
-        return await self._steering.preview()
-
-    async def undo(self) -> int:
-        """Takes the last compaction back without a call; returns the tokens by which the request grows.
-
-        Raises:
-            SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
-        """
-        await self._incoming.ready()
-        return await self._steering.undo()
-
-    async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keeps messages verbatim from the next compaction on; returns all pinned numbers. See `Steering.pin`."""
-        await self._incoming.ready()
-        return await self._steering.pin(messages)
-
-    async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
-        """Removes these pins, or all; returns the numbers that are still pinned. See `Steering.unpin`."""
-        await self._incoming.ready()
-        return await self._steering.unpin(messages)
+        return await self._due_reason() is not None
 
     async def settle(self) -> None:
         """Waits at most `wait_seconds` for summaries under way. Replays call it: their requests follow at once."""
-        await self._session.texts.idle(self._config.wait_seconds)
+        await self._session.texts.idle(self._services.config.wait_seconds)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Returns summarised or shortened rows that match the query, as far as there is room for an answer.
@@ -256,7 +199,7 @@ class SummarizingContextManager:
         """
         used, session, served = await self.get_token_count(), self._session, self._host.served
         budget = bound = served.budget if served else DEFAULT_BUDGET
-        if served and self._config.auto_compact:
+        if served and self._services.config.auto_compact:
             left = session.view(hides_system=served.system_prompt is not None).left
             bound = served.used(served.own.defer_below(left))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
@@ -339,11 +282,7 @@ class SummarizingContextManager:
             self._session.begin(self._session.fresh())
 
     async def finish(self) -> None:
-        """Ends the session's work: waits some seconds for summaries under way, stores them, and ends the others.
-
-        This method and `close()` together take at most five seconds. Hosts close their providers before the context,
-        so a call that runs longer than this method would fail.
-        """
+        """Waits some seconds for summaries under way, stores them, and ends the others, while providers still work."""
 
         async def end() -> None:
             await self._session.texts.close(_FOR_CALLS * self._seconds_left)

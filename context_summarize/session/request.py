@@ -9,7 +9,7 @@ from dataclasses import replace
 from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import Plan, next_plan, plan
-from context_summarize.core.view import View
+from context_summarize.core.view import View, nodes_of
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.decide import Facts, decide, is_worthwhile
@@ -49,7 +49,7 @@ class Requests:
         session, began, rows = self._session, self._services.clock(), None
         limits = await self._limits(wanted)
         is_hook = self._services.outbox.is_in_hook  # it waits for no summary: the summary may wait for the hook
-        announced = self._telling.announcement()
+        announced = Announcement(self._services.outbox)
         try:
             while rows is None:
                 await session.resume()
@@ -205,7 +205,7 @@ class Requests:
     ) -> int:
         """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""
         session, hides_system = self._session, limits.system_prompt is not None
-        nodes = [] if chosen.cut.is_bare else session.nodes(chosen.cut)
+        nodes = [] if chosen.cut.is_bare else nodes_of(session.log, chosen.cut)
         unwritten = [node for node in nodes if self._texts.text_of(node) is None]
         await self._texts.fall_back(unwritten, session.log)
         cut = replace(chosen.cut, fallbacks=tuple(node.key for node in unwritten))
@@ -253,9 +253,9 @@ class Requests:
 
         It waits without a deadline, and holds no turn meanwhile: requests go first, and it plans again after them.
         """
-        session, fallbacks, announced = self._session, set[str](), self._telling.announcement()
-        wanted = replace(self._host.last, is_manual=True, focus=focus)
-        limits, began, log, rows = await self._host.limits(wanted), self._services.clock(), None, 0
+        session, fallbacks, announced = self._session, set[str](), Announcement(self._services.outbox)
+        limits, began = await self._host.limits(self._host.last), self._services.clock()
+        log, rows = None, 0
         self.compacting += 1
         try:
             while True:

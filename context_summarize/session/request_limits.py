@@ -28,10 +28,6 @@ class RequestOptions:
     """Contents of reminders that the request must show whole."""
     hard_fit: bool = False
     """True if the provider has refused the request that was served last as too large."""
-    is_manual: bool = False
-    """True for a request of `compact()`."""
-    focus: str | None = None
-    """The subject that `compact()` should keep above all."""
 
     def __post_init__(self) -> None:
         if self.provider is not None and not callable(getattr(self.provider, "complete", None)):

@@ -219,10 +219,6 @@ class Session:
         found = view(log, cut, text_of, self.services.prompts.frame.fill, hides_system=hides_system)
         return found.with_thread(known.entry) if known and known.entry else found
 
-    def nodes(self, cut: Cut) -> tuple[Node, ...]:
-        """Returns the nodes of a cut of this log."""
-        return nodes_of(self.log, cut)
-
     def retain(self, shown: View, wanted: Sequence[str]) -> tuple[tuple[JsonRow, ...], int]:
         """Returns the reminders that the next request shows beside its view, and their tokens."""
         shape = self.cut.shape

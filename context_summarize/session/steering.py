@@ -1,20 +1,22 @@
-"""Steering: between requests a user previews the next compaction, undoes the last one, and pins rows."""
+"""Steering: what a user does between requests: compacts, previews and undoes a compaction, and pins rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from context_summarize.core.cut import Cut
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import with_children
 from context_summarize.core.plan import Reason, plan
+from context_summarize.core.view import nodes_of
 from context_summarize.errors import SteeringError
 from context_summarize.session.decide import decide
+from context_summarize.session.incoming import Incoming
 from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.state import Session
-from context_summarize.session.telling import Change, Telling
+from context_summarize.session.telling import Announcement, Change, Telling
 
 _MOST_LOOKS = 8
 """A preview makes at most so many plans; each uses texts that the store had for the plan before it."""
@@ -44,16 +46,34 @@ class Preview:
 
 
 class Steering:
-    """Serves hosts and users between requests."""
+    """The part of a manager that serves hosts and users between requests."""
 
-    def __init__(self, session: Session, requests: Requests, telling: Telling) -> None:
-        self._session, self._requests, self._telling = session, requests, telling
+    def __init__(self, session: Session, telling: Telling, now: Callable[[], float]) -> None:
+        self._session, self._telling = session, telling
+        self._requests, self._incoming = Requests(session, telling), Incoming(session, now)
 
-    async def undo(self) -> int:
-        """Goes back to the view before the last compaction; returns the tokens by which the request grows.
+    async def compact(self, focus: str | None = None) -> int:
+        """Makes a compaction now, down to `keep_recent`, with the last request's provider and budget.
+
+        Args:
+            focus: the subject that the summary of the newest summarised part should keep above all.
+
+        Returns:
+            Tokens saved: `get_token_count()` before minus after.
 
         Raises:
-            SteeringError: there is no compaction, or the earlier view does not fit.
+            TypeError: `focus` is no text.
+        """
+        if focus is not None and not isinstance(focus, str):
+            raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
+        await self._incoming.ready()
+        return await self._requests.compact(focus)
+
+    async def undo(self) -> int:
+        """Takes the last compaction back without a call; returns the tokens by which the request grows.
+
+        Raises:
+            SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
         """
         session = self._session
         limits = await self._limits()
@@ -62,7 +82,7 @@ class Steering:
             if not cut.rows:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
             earlier = session.cuts[-2] if len(session.cuts) > 1 else await session.saved.before(log, cut)
-            await session.texts.look_up(session.nodes(earlier))
+            await session.texts.look_up(nodes_of(log, earlier))
             async with session.turn.taken(in_hurry=True):
                 if session.log is log and session.cut is cut:
                     grown = await self._take_back(limits, earlier)
@@ -75,7 +95,7 @@ class Steering:
         session, hides_system = self._session, limits.system_prompt is not None
         before = await session.shown(hides_system=hides_system)
         back = replace(earlier, changed_at=session.log.rendered_rows, pins=session.cut.pins)
-        lost = [node for node in session.nodes(back) if session.texts.text_of(node, back.fallbacks) is None]
+        lost = [node for node in nodes_of(session.log, back) if session.texts.text_of(node, back.fallbacks) is None]
         await session.texts.fall_back(lost, session.log)
         back = replace(back, fallbacks=(*back.fallbacks, *(node.key for node in lost)))
         await session.write_thread(session.log, back)
@@ -87,7 +107,7 @@ class Steering:
             )
         change = Change(before=before, after=after, rows=len(session.log))
         session.take_back(back)
-        return -self._telling.made(change, limits, self._telling.announcement())
+        return -self._telling.made(change, limits, Announcement(session.services.outbox))
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
         """Keeps the rows of these messages verbatim from the next compaction on; returns all pinned numbers.
@@ -102,7 +122,7 @@ class Steering:
         _check_room(log, pins, limits.own.base)
         return await self._pin(log, pins)
 
-    async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
+    async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
         """Removes the pins of these messages, or all pins; returns the numbers that are still pinned.
 
         Raises:
@@ -121,14 +141,15 @@ class Steering:
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
     async def _limits(self) -> RequestLimits:
-        """Returns the limits of the last request, for a session that has taken up its saved cut."""
+        """Returns the limits of the last request, for a session that has read its file and taken up its saved cut."""
+        await self._incoming.ready()
         limits = await self._session.host.limits(self._session.host.last)
         await self._session.resume()
         return limits
 
     async def preview(self) -> Preview:
         """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
-        session, reason, limits = self._session, await self.due_reason(), await self._limits()
+        session, reason, limits = self._session, await self._due_reason(), await self._limits()
         hides_system = limits.system_prompt is not None
         shown = await session.shown(hides_system=hides_system)
         await session.cut_parts(limits)
@@ -157,7 +178,7 @@ class Steering:
             notes=found.text or None,
         )
 
-    async def due_reason(self) -> Reason | None:
+    async def _due_reason(self) -> Reason | None:
         """Returns the reason why the next request would make a compaction, if it would. Starts nothing."""
         session, limits = self._session, await self._limits()
         shown = await session.shown(hides_system=limits.system_prompt is not None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from context_summarize.core.kept import Kept
 from context_summarize.core.plan import Plan
 from context_summarize.core.view import View
-from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
+from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.transcript.rendered import counted
 
@@ -63,9 +63,8 @@ class Announcement:
         if self._open is not None:
             return
         self._open = used, rows
-        data = {"message_count": rows, "tokens": used, "token_count": used, "budget": budget}
-        self._outbox.put(PRE_COMPACT, {**data, "usage": round(used / budget, 4), "reason": reason})
-        self._outbox.put(STARTED, {"reason": reason, "input_tokens_before": used, "budget": budget})
+        data = {"message_count": rows, "tokens": used, "budget": budget, "reason": reason}
+        self._outbox.put(PRE_COMPACT, data)
         self._outbox.start()
 
     def withdraw(self) -> None:
@@ -74,13 +73,13 @@ class Announcement:
             used, rows = self._open
             figures = dict.fromkeys(("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms"), 0)
             figures |= {"values_kept": 0, "values_lost": 0}
-            self.close(used, used, rows, {**figures, "values_lost_examples": [], "undo": False}, "cancelled")
+            self.close(used, used, rows, {**figures, "values_lost_examples": []}, "cancelled")
             self._outbox.start()
 
     def close(self, before: int, after: int, rows: int, figures: Mapping[str, object], outcome: str) -> None:
         """Closes the announcement; `before` and `after` are tokens of the request."""
         self._open = None
-        sizes = {"message_count": rows, "tokens": after, "token_count": after, "tokens_saved": before - after}
+        sizes = {"message_count": rows, "tokens": after, "tokens_saved": before - after}
         self._outbox.put(POST_COMPACT, {**sizes, **figures})
         self._outbox.put(FINISHED, {"outcome": outcome, "input_tokens_before": before, "input_tokens_after": after})
 
@@ -96,10 +95,6 @@ class Telling:
         self._notice: asyncio.Task[None] | None = None
         """Shows the user a line after a while. It runs while any request waits."""
 
-    def announcement(self) -> Announcement:
-        """Returns the announcement of a compaction that may come."""
-        return Announcement(self._outbox)
-
     def made(self, change: Change, limits: RequestLimits, announced: Announcement) -> int:
         """Reports a new cut; returns the tokens that it saves, as the provider counts."""
         plan, before, after = change.plan, change.before, change.after
@@ -114,7 +109,6 @@ class Telling:
             "values_kept": change.values.kept,
             "values_lost": change.values.lost,
             "values_lost_examples": list(change.values.examples),
-            "undo": plan is None,
             "wait_ms": round(change.waited * 1000),
         }
         announced.close(tokens, left, len(after.entries), figures, "fallback" if change.fallbacks else "completed")
@@ -182,7 +176,7 @@ class Telling:
                 limits.budget,
                 named,
             )
-            self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": limits.budget, "largest": largest})
+            self._outbox.put(OVER_BUDGET, {"tokens": used, "budget": limits.budget, "largest": largest})
         self._is_over_budget = is_over_budget
 
     @contextmanager

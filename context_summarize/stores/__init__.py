@@ -70,8 +70,6 @@ def open_file(cache: str | None) -> SqliteStore:
             f"cache: {shown(name)} is neither a file nor an address; an address begins as in redis://, and a file of "
             "this name is ./…"
         )
-    if name == "memory" or "://" in name:
-        raise ConfigError(f"cache: {shown(name)} is not a file, and only a file can be shown or cleared; name one")
     if not ("/" in name or os.sep in name or name.endswith(_ENDINGS)):
         raise ConfigError(
             f"cache: {name!r} is not a file; write a path with a folder, as in ./name, or one that ends in "

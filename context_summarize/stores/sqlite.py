@@ -11,9 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.memory import TextStore
@@ -47,19 +46,6 @@ _DAY = 86_400.0
 _CREATING = threading.Lock()  # closing a new file releases all locks of this process on it
 
 
-@dataclass(frozen=True, slots=True)
-class StoreStats:
-    """The figures of a file; zeros and None if there is no file."""
-
-    path: Path
-    bytes: int
-    """The file's size on the disk, with the write-ahead log."""
-    entries: int
-    oldest: float | None
-    newest: float | None
-    """When the oldest and the newest entry were written, in seconds since the epoch."""
-
-
 class SqliteStore(TextStore):
     """A store in a file, which the first put creates. Entries that were not used for 90 days are deleted.
 
@@ -88,17 +74,6 @@ class SqliteStore(TextStore):
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
-    async def stats(self) -> StoreStats:
-        """Returns the figures of the file."""
-        rows = await self._run(lambda: self._rows("SELECT count(*), min(written), max(written) FROM entries"))
-        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        size = sum(file.stat().st_size for file in files if file.exists())
-        return StoreStats(self.path, size, *(rows[0] if rows else (0, None, None)))
-
-    async def clear(self) -> int:
-        """Removes every entry and gives the space back to the disk. Returns the number of entries removed."""
-        return await self._run(lambda: self._clear() if self.path.exists() else 0)
-
     async def close(self) -> None:
         """Finishes the calls under way and closes the file. A later call opens it again."""
         await self._run(self._close)
@@ -113,20 +88,18 @@ class SqliteStore(TextStore):
         try:
             return await asyncio.wrap_future(self._thread.submit(work))
         except (sqlite3.Error, OSError) as error:
-            without_code = (
-                0 if isinstance(error, OSError) else sqlite3.SQLITE_CORRUPT
-            )  # such as a text that is no UTF-8
+            # An error without a code is one of the disk, or of a text that is no UTF-8.
+            without_code = 0 if isinstance(error, OSError) else sqlite3.SQLITE_CORRUPT
             code = getattr(error, "sqlite_errorcode", without_code) & 0xFF  # the higher bits are details
             remedy = _REMEDIES.get(code, "check that file, folder and disk can be written, or name another in `cache`")
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 
-    def _rows(self, sql: str, *values: object) -> list[Any]:
-        """Returns the rows of a query; none if there is no file: reading does not create it."""
-        return self._connected().execute(sql, values).fetchall() if self.path.exists() else []
-
     def _load(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
+        if not self.path.exists():  # reading does not create it
+            return {}
         now, given = self._now(), (name, json.dumps(keys))
-        rows = self._rows(f"SELECT key, entry, used < ? FROM entries WHERE {_CHOSEN}", now - _DAY, *given)
+        query = f"SELECT key, entry, used < ? FROM entries WHERE {_CHOSEN}"
+        rows = self._connected().execute(query, (now - _DAY, *given)).fetchall()
         if any(is_stale for _, _, is_stale in rows):
             # A read-only file works too.
             with contextlib.suppress(sqlite3.OperationalError), self._connected() as connection:
@@ -142,13 +115,6 @@ class SqliteStore(TextStore):
             while connection.execute(_BYTES_IN_USE).fetchone()[0] > self._max_bytes:
                 if not connection.execute(_EVICT).rowcount:
                     break
-
-    def _clear(self) -> int:
-        with self._connected() as connection:
-            removed = connection.execute("DELETE FROM entries").rowcount
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file itself shrinks only now
-        return removed
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection and not (self.path.exists() and self.path.stat().st_ino == self._inode):

@@ -87,16 +87,12 @@ def load_prompts(name_or_folder: str) -> PromptSet:
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
-    templates, problems = _read_set(find_set(name_or_folder))
+    templates, problems = _read_set(_folder(name_or_folder))
+    if len(problems) > 1:
+        raise TemplateError("\n- ".join([f"the prompt set has {len(problems)} problems:", *problems]))
     if problems:
-        more = f"; `context-summarize prompts check {name_or_folder}` lists all {len(problems)} problems"
-        raise TemplateError(f"{problems[0]}{more if len(problems) > 1 else ''}")
+        raise TemplateError(problems[0])
     return PromptSet(*templates)
-
-
-def find_problems(folder: Path) -> list[str]:
-    """Returns every problem of a folder as a set, with its remedy, file by file."""
-    return _read_set(folder)[1]
 
 
 def _read_set(folder: Path) -> tuple[list[PromptTemplate], list[str]]:
@@ -120,12 +116,8 @@ def _read_set(folder: Path) -> tuple[list[PromptTemplate], list[str]]:
     return templates, problems
 
 
-def find_set(name_or_folder: str) -> Path:
-    """Returns the folder of a set, found as in `load_prompts`; its files are not checked.
-
-    Raises:
-        TemplateError: there is no such set or folder.
-    """
+def _folder(name_or_folder: str) -> Path:
+    """Returns the folder of a set; its files are not checked."""
     names = available_sets()
     if name_or_folder in names:
         return sets_folder() / name_or_folder

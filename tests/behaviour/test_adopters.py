@@ -86,8 +86,8 @@ async def test_the_summary_provider_offline_is_code_without_any_call(
     assert (provider.calls, (await made.statistics()).calls) == (0, 0)
     assert caplog.records == []
     if host is not None:
-        started, finished = "context:compaction_started", "context:compaction_finished"
-        assert host.names() == ["context:pre_compact", started, "context:post_compact", finished, "context:compaction"]
+        told = ("pre_compact", "post_compact", "compaction_finished", "compaction")
+        assert host.names() == [f"context:{name}" for name in told]
         assert [line for line in host.lines if not line.startswith("context: ")] == []
         assert "did not write" not in str(host.lines)
 

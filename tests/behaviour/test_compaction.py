@@ -11,7 +11,7 @@ from typing import Any
 
 from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
-from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT, STARTED
+from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT
 from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
@@ -37,19 +37,17 @@ async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
     view = await made.view()
     [pre], [post], [told] = (made.host.of(name) for name in (PRE_COMPACT, POST_COMPACT, COMPACTION))
     assert (pre["message_count"], pre["budget"], pre["reason"]) == (32, 900, "must_fit")
-    assert pre["tokens"] == pre["token_count"] == size(tool_session(8)) > 900
-    assert pre["usage"] == round(pre["tokens"] / 900, 4)
+    assert pre["tokens"] == size(tool_session(8)) > 900
     assert post["message_count"] == len(view)
-    assert post["tokens"] == post["token_count"] == size(view)
+    assert post["tokens"] == size(view)
     assert post["tokens_saved"] == pre["tokens"] - size(view)
     assert post["segments"] > post["merged"] >= 0
-    assert (post["from_cache"], post["fallbacks"], post["undo"]) == (0, 0, False)
+    assert (post["from_cache"], post["fallbacks"]) == (0, 0)
     assert post["wait_ms"] >= 0
     assert (told["before_messages"], told["after_messages"]) == (32, len(view))
     assert (told["before_tokens"], told["after_tokens"]) == (pre["tokens"], size(view))
     assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 175, 1)
-    [started], [finished] = made.host.of(STARTED), made.host.of(FINISHED)
-    assert started == {"reason": "must_fit", "input_tokens_before": pre["tokens"], "budget": 900}
+    [finished] = made.host.of(FINISHED)
     sizes = {"input_tokens_before": pre["tokens"], "input_tokens_after": size(view)}
     assert finished == {"outcome": "completed", **sizes}
 
@@ -111,7 +109,7 @@ async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_s
     before = await made.view()
     assert nodes(before) == []
     told = [name for name in made.host.names() if name.startswith("context:")]
-    assert told == [PRE_COMPACT, STARTED, POST_COMPACT, FINISHED]
+    assert told == [PRE_COMPACT, POST_COMPACT, FINISHED]
     assert made.host.of(FINISHED)[0]["outcome"] == "cancelled"
     [pre], [post] = made.host.of(PRE_COMPACT), made.host.of(POST_COMPACT)
     assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)

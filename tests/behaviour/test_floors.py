@@ -62,7 +62,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(factory, ca
         assert broken_pairs(view) == []
     assert max(after - before for before, after in zip(fired, fired[10:], strict=False)) <= 2
     [event] = made.host.of("context-summarize:over_budget")
-    assert event["budget"] == BUDGET < event["token_count"]
+    assert event["budget"] == BUDGET < event["tokens"]
     assert event["largest"][0] == {"row": 0, "role": "system", "tokens": measure(view[0])}
     assert len([record for record in caplog.records if "does not fit" in record.getMessage()]) == 1
 

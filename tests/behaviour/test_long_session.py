@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.effort import full
 from tests.support.managed import Managed
 from tests.support.recorder import recording
 from tests.support.views import nodes, notes, size
@@ -14,12 +15,13 @@ from tests.support.views import nodes, notes, size
 WINDOW, OUTPUT, MARGIN = 12_000, 1_000, 1_000
 BUDGET = WINDOW - OUTPUT - MARGIN
 SHARE = 0.28
-COPIES = full(3, 1)
+COPIES = 3
 """Of a session of some 120,000 tokens, 12 budgets long."""
 MOST_MERGES = 6
 """A level is a merge: the tree grows with the logarithm of the session."""
 
 
+@pytest.mark.ci
 async def test_a_session_of_many_windows_stays_bounded():
     """The recording so many times over, with numbered user rows: no two stretches are the same."""
     rows = [dict(row) for copy in range(COPIES) for row in recording()[bool(copy) :]]

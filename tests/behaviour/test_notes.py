@@ -16,6 +16,7 @@ from context_summarize.notes.own_text import own_text
 from context_summarize.notes.thread import NAMES
 from context_summarize.testing import FALLBACK_LINE, Answer, JsonRow, ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
+from tests.support.effort import crossed
 from tests.support.gated import answer
 from tests.support.managed import Managed
 from tests.support.noted import faults, lines_of, words_of_the_user
@@ -276,9 +277,8 @@ def problems(conversation: dict[str, Any], said: list[JsonRow], view: list[JsonR
     yield from (f"not the user: {one}" for one in conversation["not_user"] if flat(one) in quoted)
 
 
-@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=[one["name"] for one in CONVERSATIONS])
-@pytest.mark.parametrize("summariser", SUMMARISERS)
-async def test_nothing_false_is_written_and_nothing_is_torn_from_its_correction(summariser, conversation):
+@pytest.mark.parametrize(("conversation", "summariser"), crossed(CONVERSATIONS, [*SUMMARISERS]))
+async def test_nothing_false_is_written_and_nothing_is_torn_from_its_correction(conversation, summariser):
     seen = await requests(conversation, SUMMARISERS[summariser])
     assert summariser == "failing" or words_of_the_user(seen[-1][1]), "the thread quotes the user"
     found = {(len(said), one) for said, view in seen for one in problems(conversation, said, view)}

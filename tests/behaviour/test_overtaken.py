@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
+from context_summarize.core.view import nodes_of
 from context_summarize.events import PRE_COMPACT
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
@@ -64,7 +65,7 @@ async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_
     await made.view()
     await small[0]
     session = made.manager.session
-    nodes = session.nodes(session.cut)
+    nodes = nodes_of(session.log, session.cut)
     assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes[:-1])]
     assert nodes[-1].end_group == session.cut.groups
 

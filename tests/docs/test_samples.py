@@ -1,4 +1,4 @@
-"""Samples in the pages are what the recorded session shows: the notes of the README, two requests, what a day costs."""
+"""Samples in the pages are what the recorded session shows: the notes of the README, two requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cache
 
 import pytest
 
-from benchmarks import day
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
@@ -65,22 +64,6 @@ async def test_the_readme_says_how_the_demo_goes() -> None:
     page = README.read_text("utf-8")
     assert f"grows to {played.history_tokens:,} tokens" in page
     assert f"each of {times} compactions" in page
-
-
-@pytest.mark.ci
-async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Dollars for each model in the table, but for a cent or two; the README has those of the first model."""
-    await day.main()
-    made = re.findall(r"^(.+): .*?([\d.]+), \D*([\d.]+), \D*([\d.]+); \D*([\d.]+)$", capsys.readouterr().out, re.M)
-    page = START.read_text("utf-8").replace("**", "")
-    told = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
-    for (there, *dollars), (here, *played) in zip(told, made, strict=True):
-        assert there == here
-        assert list(map(float, dollars)) == pytest.approx(list(map(float, played)), abs=0.02)
-    model, _, summaries, together, whole = told[0]
-    readme = " ".join(README.read_text("utf-8").split())
-    assert f"costs {together} dollars with {model}, {summaries} of them" in readme
-    assert f"whole history costs {whole} " in readme
 
 
 def test_the_readme_shows_the_thread_of_the_first_compaction_of_the_demo() -> None:

@@ -46,7 +46,7 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
         assert all(value in str(host.loop.added) for value in told["values_lost_examples"])
         assert compaction["budget"] == BUDGET
         assert compaction["after_tokens"] < 0.65 * BUDGET, "below the threshold, also where only a part was ready"
-    assert {(data["reason"], data["usage"] >= 0.65) for data in pre} == {("threshold", True)}
+    assert {(data["reason"], data["tokens"] >= 0.65 * data["budget"]) for data in pre} == {("threshold", True)}
     assert {data["attempts"] for data in host.seen("context-summarize:summary")} == {1}
     assert host.seen("context-summarize:failure") == host.seen("context-summarize:over_budget") == []
     assert any(SUMMARY in str(row["content"]) for row in host.loop.views[-1])
@@ -65,7 +65,7 @@ async def test_only_the_hosts_responses_correct_the_measuring(hosts):
     assert host.provider.summary_requests
     [post] = host.seen("context:post_compact")
     uncorrected = await host.context.get_token_count()
-    assert uncorrected == post["token_count"] < 0.7 * BUDGET
+    assert uncorrected == post["tokens"] < 0.7 * BUDGET
 
     figures = {"input_tokens": uncorrected + 300, "output_tokens": 10, "cache_write_tokens": 200}
     small = {"input_tokens": 7}

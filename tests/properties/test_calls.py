@@ -156,7 +156,7 @@ async def session(provider: Hostile, step: float) -> list[tuple[int, int]]:
 @given(ways=st.lists(st.sampled_from(FAULTS), min_size=1, max_size=6), step=st.sampled_from([0.0, 1.0, 90.0]))
 @example(ways=[*[""] * 9, GOOD], step=90.0)
 @example(ways=[HANGS, DEAF], step=90.0)
-@settings(max_examples=full(20, 2), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=full(10, 1), suppress_health_check=[HealthCheck.too_slow])
 def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways, step):
     """In every 300 requests that follow one another they are at most 100, and 8 a summary."""
 

@@ -34,7 +34,7 @@ OPTIONS = st.one_of(
 
 
 @given(
-    command=st.sampled_from(["inspect", "replay", "cache", "prompts", ""]),
+    command=st.sampled_from(["inspect", "replay", "prompts", ""]),
     lines=st.lists(LINES, max_size=6),
     options=st.lists(OPTIONS, max_size=3),
 )

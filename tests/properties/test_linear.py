@@ -34,7 +34,7 @@ from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
-from tests.support.effort import LONG, full
+from tests.support.effort import LONG, full, some
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, feed, result, user
 from tests.support.secrets import known
@@ -121,9 +121,9 @@ def patterns() -> Iterator[tuple[str, Any, bool]]:
 
 
 PATTERNS = list(patterns())
-SIZE = full(12_000, 4_000)
+SIZE = full(6_000, 3_000)
 PAIRS = [*itertools.product([*SIGNS, *WORDS], repeat=2)]
-DRAWN = full(12, 8)
+DRAWN = full(8, 4)
 """Pairs of signs that each pattern is shown, other ones for each, and the same in each run."""
 
 
@@ -138,7 +138,7 @@ def search(pattern: Any, at_start: bool, text: str) -> None:
 @pytest.mark.parametrize(("pattern", "at_start"), [pytest.param(*rest, id=place) for place, *rest in PATTERNS])
 def test_every_pattern_is_linear(pattern, at_start):
     """For runs of each sign, and for pairs of them; a difference of some milliseconds is noise."""
-    pairs = [*((sign, "a") for sign in SIGNS), *random.Random(repr(pattern.pattern)).sample(PAIRS, DRAWN)]
+    pairs = [*((sign, "a") for sign in some(SIGNS, 4)), *random.Random(repr(pattern.pattern)).sample(PAIRS, DRAWN)]
     assert slow(partial(search, pattern, at_start), pairs, SIZE, 0.004) == []
 
 
@@ -163,8 +163,8 @@ async def life(text: str) -> None:
     await manager.close()
 
 
-READ = full(12_000, 5_000)
-UNITS = [*SIGNS, *WORDS] if LONG else [".", "“", *random.Random(5).sample([*SIGNS, *WORDS], 3)]
+READ = full(8_000, 5_000)
+UNITS = [*SIGNS, *WORDS] if LONG else [".", *random.Random(5).sample([*SIGNS, *WORDS], 2)]
 """Units of hostile texts."""
 
 
@@ -190,13 +190,13 @@ def test_every_row_of_a_recording_is_read_in_linear_time(unit, tmp_path):
 TELLING = [json.loads(line) for line in (ROOT / "tests/corpora/telling_words.jsonl").read_text("utf-8").splitlines()]
 AWAKE = "ghp_ eyJ token= :// curl login bearer -----END PRIVATE KEY----- sk- password Passwort 密码 cookie totp\n"
 """Wakes every rule."""
-SEARCHED = full(100_000, 25_000)
+SEARCHED = full(50_000, 25_000)
 
 
-@pytest.mark.parametrize("unit", [*SIGNS, *TELLING], ids=repr)
+@pytest.mark.parametrize("unit", some([*SIGNS, *TELLING], 6), ids=repr)
 def test_a_text_is_searched_for_secrets_in_linear_time(unit):
     """All rules together, for a sign or a telling word, and any sign."""
-    pairs = [(unit, other) for other in random.Random(unit).sample(SIGNS, full(6, 1))]
+    pairs = [(unit, other) for other in random.Random(unit).sample(SIGNS, full(2, 1))]
     assert slow(lambda text: known(AWAKE + text), pairs, SEARCHED, SEARCHED / 600_000) == []
 
 

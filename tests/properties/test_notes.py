@@ -19,7 +19,7 @@ from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.thread import NAMES
 from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.effort import EXAMPLES
+from tests.support.effort import EXAMPLES, crossed
 from tests.support.inside import rendered
 from tests.support.managed import Managed
 from tests.support.noted import faults, lines_of, words_of_the_user
@@ -91,8 +91,10 @@ async def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within
     assert 2 * room <= size(before) - (size(view) - room)
 
 
-@pytest.mark.parametrize("payload", [*FORGED, *(row["text"] for row in HOSTILE)])
-@pytest.mark.parametrize("place", ["result", "arguments", "tool_name", "assistant"])
+@pytest.mark.parametrize(
+    ("payload", "place"),
+    crossed([*FORGED, *(row["text"] for row in HOSTILE)], ["result", "arguments", "tool_name", "assistant"]),
+)
 async def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
     said[place] = payload if place == "tool_name" else f"K-4711 {payload}"

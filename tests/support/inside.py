@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from context_summarize import SummarizingContextManager
 from context_summarize.core.groups import Group, Grouper, render_group
+from context_summarize.core.view import nodes_of
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -39,4 +40,4 @@ def rendered(
 
 def shown_keys(manager: SummarizingContextManager) -> list[str]:
     """Returns the keys of the summaries that the next request shows if nothing is added."""
-    return [node.key for node in manager.session.nodes(manager.session.cut)]
+    return [node.key for node in nodes_of(manager.session.log, manager.session.cut)]

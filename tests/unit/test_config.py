@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import PROFILES, SETTINGS, Config, Profile
+from context_summarize.config import SETTINGS, Config
 from context_summarize.errors import ConfigError
 from tests.support.paths import corpus
 
@@ -76,12 +76,12 @@ def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value
 
 def test_one_message_tells_all_that_is_wrong() -> None:
     """Misspelt keys, wrong values and contradictions; but none with a value that is wrong by itself."""
-    wrong = {"keep_recnt": 5, "max_tokens": 100, "profile": "lean", "wait_seconds": "a", "cache": ""}
+    wrong = {"keep_recnt": 5, "max_tokens": 100, "summary_role": "lean", "wait_seconds": "a", "cache": ""}
     with pytest.raises(ConfigError) as refused:
         Config.from_mapping(wrong)
     head, *lines = str(refused.value).splitlines()
     assert head == "5 settings are wrong:"
-    for name in ("keep_recnt", "max_tokens", "profile", "wait_seconds", "cache"):
+    for name in ("keep_recnt", "max_tokens", "summary_role", "wait_seconds", "cache"):
         assert sum(name in line for line in lines) == 1, name
 
 
@@ -104,18 +104,9 @@ def test_a_threshold_is_a_share_or_tokens_or_the_smaller_of_both(given: Any, sha
     assert (made.threshold_share, made.threshold_tokens) == (share, tokens)
 
 
-@pytest.mark.parametrize("name", PROFILES)
-def test_a_profile_is_the_settings_that_it_stands_for(name: Profile, caplog: pytest.LogCaptureFixture) -> None:
-    """As a key and as a keyword; a setting beside it overrides it.
-
-    A bundle sets the threshold to null, because a mount plan has no way to take a key of another bundle away.
-    """
-    made = Config.from_mapping({"profile": name})
-    assert made == Config(profile=name) == replace(Config(**PROFILES[name]), profile=name)
-    assert {key for key in SETTINGS if getattr(made, key) != getattr(Config(), key)} - {"profile"} == {*PROFILES[name]}
-    own: dict[str, Any] = {"compact_threshold": 0.95, "keep_recent": 10, "shorten_tool_results": "auto"}
-    assert Config.from_mapping({**own, "profile": name}) == replace(made, **own)
-    assert Config.from_mapping({"profile": name, "compact_threshold": None}) == made
+def test_a_threshold_of_null_is_the_default(caplog: pytest.LogCaptureFixture) -> None:
+    """A bundle sets it to null, because a mount plan has no way to take a key of another bundle away."""
+    assert Config.from_mapping({"compact_threshold": None}) == Config()
     assert caplog.records == []
 
 

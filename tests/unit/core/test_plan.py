@@ -65,7 +65,7 @@ def test_the_size_of_a_plan_whose_texts_are_known_is_that_of_its_view():
 def test_the_oldest_parts_are_summarised_until_the_goal_is_reached_and_no_further():
     log = log_of(tool_session(30))
     made = planned(log, 4_000)
-    assert made.reached
+    assert made.tokens_after <= own_limits(CONFIG, 4_000, 0).target_room
     ends = [leaf.end_group for leaf in parts_of(log, made.cut.ends).leaves]
     before = [end for end in ends if end < made.cut.groups][-1]
     assert shown(log, replace(made.cut, groups=before)).tokens > 0.15 * 4_000
@@ -125,6 +125,21 @@ def test_a_much_smaller_base_lets_the_tree_grow_by_its_own_room():
     assert narrow.cut.ends.lengths[-1].room < wide.ends.lengths[-1].room
 
 
+def test_the_size_of_a_plan_that_leaves_more_rows_alone_is_that_of_its_view():
+    """A hook's row behind the summarised groups may come back then."""
+    hooked = {"role": "system", "content": "from a hook " * 20, "metadata": {"source": "hook"}}
+    first, later = tool_session(10), tool_session(4, start=10)
+    answer = {"role": "assistant", "content": "It was found. " * 60}
+    log = log_of([*first, answer, hooked, user("go on"), user("now")])
+    before = planned(log, 4_000, "manual", settings={"keep_recent": 2}).cut
+    assert all(row["content"] != hooked["content"] for row in shown(log, before).rows(None))
+    for row in later:
+        log.add(analyse(row))
+    made = planned(log, 4_000, "manual", before, settings={"keep_recent": len(later) + 10})
+    assert any(row["content"] == hooked["content"] for row in shown(log, made.cut).rows(None))
+    assert shown(log, made.cut).tokens == made.tokens_after
+
+
 def test_long_results_are_cut_but_not_pinned_ones():
     made = calls(("a", "read", {}), ("b", "read", {}))
     rows = [user("go"), made, result("a", "long " * 400), result("b", "long " * 400), *tool_session(8)]
@@ -174,6 +189,11 @@ DAMAGED: list[dict[str, Any]] = [
 
 def test_what_is_whole_is_a_cut():
     assert from_data(to_data(WHOLE), 9, 10) == WHOLE
+
+
+def test_rows_that_came_behind_a_cut_may_be_gone():
+    later = replace(WHOLE, changed_at=12, unsent_at=15)
+    assert from_data(to_data(later), 10, 9) == replace(WHOLE, changed_at=10, unsent_at=10)
 
 
 @pytest.mark.parametrize("damage", [None, [], *DAMAGED], ids=repr)

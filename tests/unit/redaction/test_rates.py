@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.effort import full
 from tests.support.paths import corpus
 from tests.support.secrets import known, make
 
@@ -61,12 +62,12 @@ def _json(head: str, rows: int) -> tuple[str, list[str]]:
 TABLES: dict[str, Callable[[], tuple[str, list[str]]]] = {
     "csv 10": lambda: _csv(",", "password", 10),
     "csv 300": lambda: _csv(",", "passwd", 300),
-    "csv 20000": lambda: _csv(",", "password", 20_000),
-    "semicolons": lambda: _csv(";", "Passwort", 2_000),
-    "tabs": lambda: _csv("\t", "contraseña", 2_000),
-    "bars": lambda: _markdown("Password", 2_000),
+    "csv of many rows": lambda: _csv(",", "password", full(20_000, 2_000)),
+    "semicolons": lambda: _csv(";", "Passwort", full(2_000, 400)),
+    "tabs": lambda: _csv("\t", "contraseña", full(2_000, 400)),
+    "bars": lambda: _markdown("Password", full(2_000, 400)),
     "bars in Russian": lambda: _markdown("Пароль", 100),
-    "JSON": lambda: _json("password", 2_000),
+    "JSON": lambda: _json("password", full(2_000, 400)),
     "JSON in Chinese": lambda: _json("密码", 100),
     "a table in JSON": lambda: (json.dumps({"out": (table := _csv(",", "password", 200))[0]}), table[1]),
 }

@@ -16,6 +16,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
 from context_summarize.redaction import build_redactor
 from context_summarize.testing import JsonRow, ScriptedProvider
+from tests.support.effort import full
 from tests.support.kept import KeptStore
 from tests.support.paths import corpus
 from tests.support.recorder import Clock, Recorder
@@ -231,7 +232,8 @@ def test_a_pattern_that_is_a_little_slow_with_each_text_is_found_out(warnings, n
 
 async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_hang):
     """Summaries are made by code; no key comes from a text that was withheld, so the store gets none."""
-    rows = [row for at in range(500) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
+    many = full(500, 100)
+    rows = [row for at in range(many) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
     provider = ScriptedProvider()
     seen = await played(provider, rows, redact=[r"(x+x+)+y"])
 
@@ -254,7 +256,7 @@ async def test_keys_are_the_same_however_quickly_own_patterns_search(played):
     assert not {one["key"] for one in other} & {one["key"] for one in first}
 
 
-@pytest.mark.parametrize("size", [400, 20_000])
+@pytest.mark.parametrize("size", [400, full(20_000, 4_000)])
 async def test_the_tail_of_a_long_table_is_redacted_before_it_is_cut(played, size):
     """Its heading stands far above what is left of it."""
     table = "\n".join(["id,host,password,port", *(f"{at},db{at},maple{at}x,5432" for at in range(size))])

@@ -98,7 +98,7 @@ def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(tmp_path, fil
     with pytest.raises(TemplateError) as caught:
         load_prompts(write_set(tmp_path, **files))
     assert told in str(caught.value)
-    assert str(caught.value).startswith(str(tmp_path))
+    assert str(tmp_path) in str(caught.value)
 
 
 def test_a_header_gives_version_and_rules(tmp_path):
