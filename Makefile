@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # uv looks where pip was told to look.
 UV := $(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX=$(PIP_INDEX_URL)) UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 EDITABLE := --editable '.[openai-compatible,shared]'
-GROUPS := --group dev --group benchmarks --group release
+GROUPS := --group dev --group benchmarks --group loops --group release
 # Installs with uv, or with pip where uv cannot be had, in both cases the versions that dev.lock names.
 INSTALL = { if [ -x $(BIN)/uv ]; then $(UV) pip install --quiet --python $(BIN)/python --constraint dev.lock $(1); \
 	else $(PIP) install --constraint dev.lock $(1); fi; }

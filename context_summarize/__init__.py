@@ -5,6 +5,7 @@ __version__ = "0.1.0"
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError, ContextSummarizeError, MessageError, SummaryUnavailable, TemplateError
 from context_summarize.module import mount, on_session_ready
+from context_summarize.providers.of_function import provider_of
 from context_summarize.session.manager import SummarizingContextManager
 
 __amplifier_module_type__ = "context"
@@ -21,4 +22,5 @@ __all__ = [
     "__version__",
     "mount",
     "on_session_ready",
+    "provider_of",
 ]

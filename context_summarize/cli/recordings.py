@@ -43,9 +43,9 @@ from context_summarize.transcript.rendered import counted
 _WINDOW, _MAX_OUTPUT = 40_000, 4_000
 _TOKENS = click.IntRange(min=1)
 _SESSION_HELP = (
-    "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code, or messages in OpenAI's or "
-    "Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or the "
-    "beginning of one; or - for standard input."
+    "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code or Codex, or messages in "
+    "OpenAI's or Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or "
+    "the beginning of one; or - for standard input."
 )
 _CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
 _WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"

@@ -183,6 +183,25 @@ def result_block_id(block: Mapping[str, Any]) -> str:
     return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))
 
 
+def result_value(block: Mapping[str, Any]) -> Any:
+    """Returns the contents of a result block, in either shape."""
+    return block["output"] if "output" in block else block.get("content")
+
+
+def with_results_apart(raw: JsonRow) -> Iterator[JsonRow]:
+    """Yields the results in a user row's blocks as rows of their own, then the row with what is left, if anything."""
+    blocks = blocks_of(raw) if raw["role"] == "user" else ()
+    results = [block for block in blocks if is_result(block) and result_block_id(block)]
+    marks = {"metadata": raw["metadata"]} if "metadata" in raw else {}
+    for block in results:
+        error = {"is_error": True} if block.get("is_error") is True else {}
+        content = result_value(block) or ""
+        yield {"role": "tool", "tool_call_id": result_block_id(block), "content": content, **error, **marks}
+    left = [block for block in blocks if not any(block is result for result in results)]
+    if left or not results:
+        yield {**raw, "content": left} if results else raw
+
+
 def rough_size(value: Any) -> int:
     """Returns about how much work a row is to read: the characters of its texts, and some for each value."""
     if isinstance(value, str):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_block_id, row_calls
+from context_summarize.messages.reading import (
+    block_type,
+    blocks_of,
+    is_call,
+    is_result,
+    result_block_id,
+    result_value,
+    row_calls,
+)
 from context_summarize.messages.rows import (
     NO_RESULT,
     PRIVATE_BLOCKS,
@@ -53,11 +61,6 @@ def own_texts(row: Row) -> tuple[str, ...] | None:
 
 def _is_own(block: Any) -> bool:
     return isinstance(block, str) or (block_type(block) in TEXT_BLOCKS and isinstance(block.get("text"), str))
-
-
-def result_value(block: Mapping[str, Any]) -> Any:
-    """Returns the contents of a result block, in either shape."""
-    return block["output"] if "output" in block else block.get("content")
 
 
 def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:

@@ -8,9 +8,17 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
-from context_summarize.messages.reading import arguments_of, block_type, id_of, is_call, is_result, result_block_id
+from context_summarize.messages.reading import (
+    arguments_of,
+    block_type,
+    id_of,
+    is_call,
+    is_result,
+    result_block_id,
+    result_value,
+)
 from context_summarize.messages.rows import NO_RESULT, SHOWN, SOURCE, Call, JsonRow, Row, compact_json, copy_json
-from context_summarize.messages.text import block_text, content_text, image_source, is_image, result_value
+from context_summarize.messages.text import block_text, content_text, image_source, is_image
 from context_summarize.messages.timing import TIME
 
 _PUBLIC = "amplifier_public_"

@@ -11,18 +11,13 @@ from amplifier_core.models import ProviderInfo
 
 from context_summarize.errors import ConfigError
 from context_summarize.messages.text import content_text
+from context_summarize.providers.of_function import error_of
 
 if TYPE_CHECKING:
     import httpx
 
 NAME = "openai-compatible"
 KEY_ENV = "OPENAI_API_KEY"
-_BY_STATUS: dict[int, type[errors.LLMError]] = {
-    401: errors.AuthenticationError,
-    403: errors.AccessDeniedError,
-    404: errors.NotFoundError,
-    429: errors.RateLimitError,
-}
 
 
 def make_provider(
@@ -108,12 +103,9 @@ class OpenAICompatibleProvider:
 
     def _error(self, response: httpx.Response) -> errors.LLMError:
         """Returns the host's error for a response that is no answer, without the key, which some servers repeat."""
-        status, waits = response.status_code, response.headers.get("Retry-After", "")
-        usual = errors.ProviderUnavailableError if status >= 500 else errors.InvalidRequestError
-        kind = errors.LLMError if status < 400 else _BY_STATUS.get(status, usual)
         key = self._client.headers.get("Authorization", "\0").removeprefix("Bearer ")
-        text = f"HTTP {status}: {response.text}".replace(key, "[key]")[:500]
-        return kind(text, provider=NAME, status_code=status, retry_after=float(waits) if waits.isdecimal() else None)
+        text = f"HTTP {response.status_code}: {response.text}".replace(key, "[key]")[:500]
+        return error_of(response.status_code, text, NAME, response.headers.get("Retry-After", ""))
 
 
 def _read(body: Any) -> ChatResponse:

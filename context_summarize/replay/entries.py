@@ -1,4 +1,4 @@
-"""Turns the entries of recordings into rows: messages of Amplifier, OpenAI and Anthropic, and lines of Claude Code."""
+"""Turns entries of recordings into rows: messages of Amplifier, OpenAI, Anthropic; lines of Claude Code and Codex."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import blocks_of, is_result, result_block_id
+from context_summarize.messages.reading import blocks_of, with_results_apart
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import content_text, result_value
+from context_summarize.messages.text import content_text
+from context_summarize.replay.items import SYNTHETIC, Items, message_of, request_of
 from context_summarize.transcript.rendered import counted
 
 _LONGEST = 200
 """Characters of the name of a kind of entry."""
 _OUTPUT = re.compile(r"\s*<(?:local-command|bash)-(?:stdout|stderr|caveat)>")
 """The beginning of a user row of Claude Code with what a command has printed."""
-_SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
-"""Mark of a user row that the program has written."""
+_ITEMS = "items"
+"""Name of an answer of the Responses API: its items follow each other."""
 
 
 class Entries:
@@ -34,11 +35,13 @@ class Entries:
         """Texts that the user typed while the agent worked, and that still wait."""
         self._shown: list[JsonRow] = []
         """Rows of such texts that the agent sees after the next results."""
+        self._items = Items()
 
     def rows(self) -> list[JsonRow]:
         """Returns the rows of all entries, each of them checked."""
         self._rows += self._shown
         self._shown = []
+        self._items.mark(self._rows)
         return self._rows
 
     def left_out(self) -> str:
@@ -51,7 +54,8 @@ class Entries:
         self._left_out.setdefault(kind[:_LONGEST], [0, place])[0] += 1
 
     def read(self, value: Any, place: str) -> None:
-        """Reads a value of JSON: a message, a list of messages, or an object with a list under `messages`."""
+        """Reads a value of JSON: a message, a list of messages, or an object with `messages` or `input`."""
+        value = request_of(value)
         if isinstance(value, dict) and isinstance(value.get("messages"), list):
             if value.get("system"):
                 self._add({"role": "system", "content": value["system"]}, place)
@@ -63,13 +67,15 @@ class Entries:
             self._read(entry, ", ".join(filter(None, [place, f"entry {number}"])))
 
     def _read(self, entry: Any, place: str) -> None:
-        if not isinstance(entry, dict) or "role" in entry:
+        if isinstance(entry, dict) and (message := message_of(entry)) is not None:
+            self._add(message, place, _ITEMS if message.get("role") == "assistant" else "")
+        elif not isinstance(entry, dict) or "role" in entry:
             self._add(entry, place)
         elif isinstance(entry.get("message"), dict):
             self._read_line(entry, entry["message"], place)
         elif entry.get("type") == "queue-operation":
             self._read_typed(entry, place)
-        elif "format" not in entry or self._rows:  # else it is the header of a history file
+        elif not self._items.has_read(entry) and ("format" not in entry or self._rows):  # else it is a header
             keys = ", ".join(map(str, entry)) or "none"
             self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
 
@@ -83,7 +89,7 @@ class Entries:
             self.leave_out("with an error of the program", place)
         else:
             is_own = line.get("isMeta") is True or line.get("isCompactSummary") is True
-            marks = _SYNTHETIC if is_own or _OUTPUT.match(content_text(message.get("content"))) else {}
+            marks = SYNTHETIC if is_own or _OUTPUT.match(content_text(message.get("content"))) else {}
             time = {"timestamp": line["timestamp"]} if line.get("timestamp") else {}
             row = {key: message[key] for key in ("role", "content") if key in message}
             metadata = {"metadata": {**marks, **time}} if marks or time else {}
@@ -109,14 +115,9 @@ class Entries:
         if self._answer and self._answer[0] == answer != "" and row["role"] == "assistant" and blocks_of(row):
             self._answer[1]["content"] = [*self._answer[1]["content"], *blocks_of(row)]
             return
-        blocks = blocks_of(row) if row["role"] == "user" else ()
-        results = [block for block in blocks if is_result(block) and result_block_id(block)]
-        if results:
-            marks = {"metadata": row["metadata"]} if "metadata" in row else {}
-            for block in results:
-                answer_of, content = result_block_id(block), result_value(block) or ""
-                self._rows.append({"role": "tool", "tool_call_id": answer_of, "content": content, **marks})
-            row["content"] = [block for block in blocks if not any(block is result for result in results)]
-        if row.get("content") or not results:
-            self._rows += [*self._shown, row]
-            self._shown, self._answer = [], (answer, row) if blocks_of(row) else None
+        for part in with_results_apart(row):
+            if part["role"] != row["role"]:  # a result
+                self._rows.append(part)
+            else:
+                self._rows += [*self._shown, part]
+                self._shown, self._answer = [], (answer, part) if blocks_of(part) else None

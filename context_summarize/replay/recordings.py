@@ -15,8 +15,8 @@ from context_summarize.replay.entries import Entries
 STDIN = "-"
 _TRANSCRIPT = "transcript.jsonl"
 _EXPECTED = (
-    "a recording is a transcript of Amplifier, a session file of Claude Code, or messages as OpenAI or Anthropic take "
-    "them, one JSON object a line or all in one array"
+    "a recording is a transcript of Amplifier, a session file of Claude Code or Codex, or messages as OpenAI or "
+    "Anthropic take them, one JSON object a line or all in one array"
 )
 _NAMED = 5
 """Most ids that an error names."""

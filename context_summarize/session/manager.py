@@ -28,6 +28,7 @@ from context_summarize.summaries.call import Summarizer, own_call
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services, Statistics
+from context_summarize.tokens.measure import input_tokens
 
 END_SECONDS = 5.0
 """Seconds that the end of a session takes at most."""
@@ -239,6 +240,14 @@ class SummarizingContextManager(Steering):
         if event in OBSERVED and isinstance(data, dict) and not own_call.get():
             self._observe(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
+
+    async def observe_usage(self, usage: Any) -> None:
+        """Takes in the usage of the answer to the last request, for a loop without hooks: it corrects our measuring.
+
+        Args:
+            usage: `response.usage` of OpenAI's or Anthropic's SDK, a mapping with the same names, or None.
+        """
+        self._observe({"usage": {"input_tokens": input_tokens(usage)}}, by_loop=False)
 
     def _observe(self, response: Mapping[str, Any], *, by_loop: bool) -> None:
         """Takes in the event of a call that is not ours. Those of another provider say nothing about the view."""

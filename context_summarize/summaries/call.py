@@ -252,7 +252,8 @@ class Summarizer:
             text = await self._ask_provider(job, run)
         except Exception as error:
             if not is_refusal(error) and endpoint.breaker.failed(error) and not is_permanent(error):
-                text = f"context: {run.target.name} failed several times in a row; calls for summaries pause"
+                last = f"last with {type(error).__name__}"  # whose text may hold a secret
+                text = f"context: {run.target.name} failed several times in a row, {last}; calls for summaries pause"
                 self._services.outbox.tell(text, "warning")
             raise
         endpoint.breaker.answered()

@@ -21,13 +21,22 @@ def measure(raw: JsonRow, count: Count) -> int:
     return ROW_OVERHEAD + sum(count(item) if isinstance(item, str) else IMAGE_TOKENS for item in items)
 
 
-def input_tokens(usage: Any) -> int:
-    """Returns the input tokens that a provider's usage, a mapping or an object, reports.
+_APART = ("cache_write_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+"""Names of cached tokens that `input_tokens` leaves out: Amplifier's, and Anthropic's own."""
 
-    What the provider's cache writes counts, and what it reads: some providers report input without reads, so reads that
-    exceed the input are not part of it.
+
+def input_tokens(usage: Any) -> int:
+    """Returns the input tokens that a usage reports, cached ones too; 0 if it does not say.
+
+    `usage` is Amplifier's, or what OpenAI's or Anthropic's SDK has as `response.usage`; a mapping or an object. Some of
+    Amplifier's providers report input without `cache_read_tokens`, so reads that exceed the input are not part of it.
     """
-    names = ("input_tokens", "cache_read_tokens", "cache_write_tokens")
-    figures = (usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None) for name in names)
-    sent, read, written = (figure if type(figure) is int and figure > 0 else 0 for figure in figures)
-    return sent + written + (read if read > sent else 0)
+
+    def figure(name: str) -> int:
+        value = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
+        return value if type(value) is int and value > 0 else 0
+
+    if whole := figure("prompt_tokens"):
+        return whole
+    sent, read = figure("input_tokens"), figure("cache_read_tokens")
+    return sent + sum(map(figure, _APART)) + (read if read > sent else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -72,6 +73,34 @@ async def test_three_responses_make_the_next_estimate_right_also_after_a_compact
     made = session.host.of("context:compaction")[0]
     assert made["after_tokens"] == pytest.approx(reported(after), rel=0.05)
     assert made["before_tokens"] >= 0.7 * made["budget"]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 19_000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 18_000}},
+        {"input_tokens": 19_000, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 18_000}},
+        {"input_tokens": 500, "cache_read_input_tokens": 18_000, "cache_creation_input_tokens": 500},
+    ],
+    ids=["chat completions", "responses", "anthropic"],
+)
+@pytest.mark.parametrize("form", [dict, lambda usage: SimpleNamespace(**usage)], ids=["dictionary", "object"])
+async def test_a_loop_without_hooks_reports_usage_as_its_sdk_has_it_cached_tokens_too(usage, form):
+    session = Managed(max_tokens=60_000)
+    await talk(session, 1_000)
+    await session.view()
+    await session.manager.observe_usage(form(usage))
+    assert await session.manager.get_token_count() == pytest.approx(19_000, rel=0.01)
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}])
+async def test_a_server_that_reports_no_usage_changes_nothing(usage):
+    session = Managed(max_tokens=60_000)
+    await talk(session, 1_000)
+    await session.view()
+    before = await session.manager.get_token_count()
+    await session.manager.observe_usage(usage)
+    assert await session.manager.get_token_count() == before
 
 
 async def test_reminders_that_stand_beside_the_view_are_measured_with_it():

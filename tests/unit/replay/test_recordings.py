@@ -56,6 +56,46 @@ def test_the_system_prompt_of_a_request_is_read(read) -> None:
     assert told.rows == [{"role": "system", "content": "Be kind."}, user("x")]
 
 
+def test_a_request_of_the_responses_api_is_read_with_its_instructions(read) -> None:
+    """Reasoning goes with the answer that follows it; a call has whatever the API has for its arguments."""
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "x"}
+    shell = {"type": "local_shell_call", "call_id": "c1", "action": {"type": "exec", "command": ["ls"]}}
+    patch = {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** Begin Patch"}
+    outputs = [
+        {"type": "local_shell_call_output", "call_id": "c1", "output": {"content": "a.py", "success": True}},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "done"}]},
+    ]
+    asked = [user("x"), thought, shell, patch, *outputs, {"type": "web_search_call", "id": "ws_1"}]
+    told = read(json.dumps({"model": "m", "instructions": "Be kind.", "input": asked}))
+    calls = [
+        {"type": "tool_call", "id": "c1", "name": "local_shell", "input": shell["action"]},
+        {"type": "tool_call", "id": "c2", "name": "apply_patch", "input": "*** Begin Patch"},
+    ]
+    assert told.rows == [
+        {"role": "system", "content": "Be kind."},
+        user("x"),
+        {"role": "assistant", "content": [thought, *calls]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a.py"},
+        {"role": "tool", "tool_call_id": "c2", "content": [{"type": "input_text", "text": "done"}]},
+    ]
+    assert told.left_out == "1 entry of type 'web_search_call' (first: line 1, entry 7)"
+    assert read(json.dumps({"input": "x"})).rows == [user("x")]
+
+
+def test_of_codexs_user_rows_those_that_nobody_typed_are_marked(read) -> None:
+    """Codex writes an event for each typed text; a rollout without such events says nothing, so no row is marked."""
+    whole, kind = entries("codex.jsonl"), "input_text"
+    described = {"role": "user", "content": [{"type": kind, "text": "<environment_context>…"}]}
+    added = {"type": "response_item", "payload": {"type": "message", **described}, "timestamp": "2026-01-01T00:00:00Z"}
+    told = read(lines([whole[0], added, *whole[1:], {"type": "turn_context", "payload": {}}]))
+    marked = [row["metadata"].get("amplifier:input") for row in told.rows if row["role"] == "user"]
+    assert marked == [{"origin": "synthetic"}, None, None]
+    assert told.rows[0]["metadata"]["timestamp"] == added["timestamp"]
+    assert told.left_out == "1 entry of type 'turn_context' (first: line 13)"
+    without = read(lines([added, *(line for line in whole if line["type"] != "event_msg")])).rows
+    assert [row for row in without if "amplifier:input" in row.get("metadata", {})] == []
+
+
 def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
     """No sub-agent, no summary of what the file holds; what was typed during calls comes behind their results."""
     said = user("x")
@@ -119,7 +159,10 @@ def test_what_is_not_understood_is_left_out_and_named_with_its_first_place(read,
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "a.jsonl holds no messages; a recording is a transcript of Amplifier, a session file of Claude Code, or "),
+        (
+            "",
+            "holds no messages; a recording is a transcript of Amplifier, a session file of Claude Code or Codex, or ",
+        ),
         ('{"messages": []}', "a.jsonl holds no messages; a recording is"),
         (
             '{"role": "User"}',
