@@ -97,7 +97,6 @@ bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peer
 bench-field: bench-peers ## compare with other libraries, with a stand-in for the summariser: facts, dollars, survival, a kit from outside
 	$(PEERS)/bin/python -m benchmarks.field
 	$(PEERS)/bin/python -m benchmarks.survival
-	$(PEERS)/bin/python -m benchmarks.floor
 	$(PEERS)/bin/python -m benchmarks.kit
 	$(PEERS)/bin/python -m benchmarks.speed --ratio
 

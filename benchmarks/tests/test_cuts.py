@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks import floor
 from benchmarks.cuts import Judge, summed
 from benchmarks.real import PINS
 from benchmarks.real.checkpoints import Recorded, load
@@ -85,13 +84,3 @@ def test_a_request_that_is_lost_at_a_cut_holds_nothing() -> None:
         judge.finish()
         found = summed([judge], "view")
         assert (found["cuts"], found["sentences"], found["of_sentences"]) == (1, 1, 0)
-
-
-def test_each_of_a_users_values_without_a_summary_is_said_once_and_in_no_answer() -> None:
-    for answers in floor.ANSWERS:
-        played = floor.session(answers)
-        assert len(set(played.facts)) == 120
-        for who, held in (("user", 1), ("assistant", 0)):
-            text = "\n".join(text_of(row) for row in played.rows if row["role"] == who)
-            assert {len(places(text, value)) for value in played.facts} == {held}
-    assert "ORD-" in text_of(floor.session("figures").rows[1]) + text_of(floor.session("figures").rows[3])
