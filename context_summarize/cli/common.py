@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
@@ -60,6 +61,14 @@ def remark(text: str, colour: str) -> None:
 
 class Commands(click.Group):
     """Prints warnings on stderr, and turns our errors into exit status 2, and Ctrl-C into exit status 130."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the command. Its help is written by click, which knows a closed pipe but no full disk."""
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            remark(f"Error: {error.strerror or error}", "red")
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command."""

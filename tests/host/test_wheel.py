@@ -59,7 +59,6 @@ def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else
     assert installed.wheel.name.endswith("-py3-none-any.whl")
     assert top - {info} == {
         "context_summarize",
-        "context_summarize_command.py",
         "amplifier_module_context_summarize",
         "amplifier_module_tool_context_recall",
         "amplifier_module_tool_context_steering",

@@ -7,14 +7,13 @@ import os
 import re
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import pytest
 from click.testing import Result
 
-import context_summarize_command
 from context_summarize.cli import main
 from tests.support.cli import NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.rows import assistant, result, user
@@ -141,16 +140,16 @@ def test_a_reader_that_leaves_early_is_no_error(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("options", [["replay"], ["inspect"], ["inspect", "--json"]])
+@pytest.mark.parametrize("options", [["replay"], ["inspect"], ["inspect", "--json"], ["--help"]])
 def test_output_that_cannot_be_written_is_one_line_and_exit_status_1(
     short: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    with Path("/dev/full").open("w") as stdout, monkeypatch.context() as patch:
+    with suppress(OSError), Path("/dev/full").open("w") as stdout, monkeypatch.context() as patch:  # it is closed full
         patch.setattr(sys, "stdout", stdout)
         with pytest.raises(SystemExit) as ended:
             main([*options, str(short)])
     assert ended.value.code == 1
-    assert capfd.readouterr().err == "Error: standard output cannot be written: No space left on device\n"
+    assert re.fullmatch(r"Error: (standard output .*: )?No space left on device\n", capfd.readouterr().err)
 
 
 def test_a_compaction_that_only_shortens_rows_says_so(tmp_path: Path) -> None:
@@ -273,16 +272,6 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     last = told.stderr.splitlines()[-1]
     says = r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500"
     assert re.fullmatch(says, last)
-
-
-def test_ctrl_c_while_the_command_is_loaded_ends_with_130_and_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delitem(sys.modules, "context_summarize.cli")
-    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=Mock(side_effect=KeyboardInterrupt))])
-    with pytest.raises(SystemExit) as ended:
-        context_summarize_command.main()
-    assert (ended.value.code, capsys.readouterr().err) == (130, "Interrupted.\n")
 
 
 def test_ctrl_c_while_a_provider_is_asked_ends_with_130_and_one_line(
