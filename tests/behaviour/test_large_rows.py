@@ -13,6 +13,7 @@ import pytest
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
+from tests.support.effort import crossed, full
 from tests.support.gated import answer
 from tests.support.managed import Managed
 from tests.support.rows import call, result, tool_session, user
@@ -21,11 +22,10 @@ SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_rece
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
 
 
-@pytest.mark.parametrize("window", [16_000, 4_000, 1_200])
-@pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "read"])
-async def test_a_row_of_any_size_costs_at_most_ten_calls_and_no_secret_is_shown_where_it_is_cut(is_typed, window):
+@pytest.mark.parametrize(("window", "is_typed"), crossed([16_000, 4_000, 1_200], [True, False]))
+async def test_a_row_of_any_size_costs_at_most_ten_calls_and_no_secret_is_shown_where_it_is_cut(window, is_typed):
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    text = f"Log of the token {secret} in use.\n" * 6_000
+    text = f"Log of the token {secret} in use.\n" * full(6_000, 3_000)
     made = Managed(8_000, provider=lambda: ScriptedProvider(then=answer, context_window=window), **SETTINGS)
     large = [user(text)] if is_typed else [call("c"), result("c", text)]
     await (await made.take([user("Go."), *large, *tool_session(1)])).view()
