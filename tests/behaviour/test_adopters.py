@@ -14,7 +14,7 @@ from context_summarize.recall import RecallQuery
 from context_summarize.stores import open_store
 from context_summarize.testing import FALLBACK_LINE, ScriptedProvider
 from tests.support.managed import Managed
-from tests.support.recorder import Recorder
+from tests.support.recorder import Recorder, Screen
 from tests.support.rows import feed, tool_session, user
 from tests.support.views import nodes
 
@@ -58,19 +58,12 @@ def test_what_is_no_coordinator_is_refused_in_words(given: Any) -> None:
         SummarizingContextManager(given)
 
 
-class Screen(Recorder):
+def screen() -> Screen:
     """A host with a provider and a screen."""
-
-    def __init__(self) -> None:
-        super().__init__({"main": ScriptedProvider(name="main")})
-        self.lines: list[str] = []
-
-    async def process_hook_result(self, result: Any, *_: Any) -> Any:
-        self.lines.append(result.user_message)
-        return result
+    return Screen(providers={"main": ScriptedProvider(name="main")})
 
 
-@pytest.mark.parametrize("host", [None, Screen()])
+@pytest.mark.parametrize("host", [None, screen()])
 async def test_the_summary_provider_offline_is_code_without_any_call(
     host: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -86,21 +79,21 @@ async def test_the_summary_provider_offline_is_code_without_any_call(
     assert (provider.calls, (await made.statistics()).calls) == (0, 0)
     assert caplog.records == []
     if host is not None:
-        told = ("pre_compact", "post_compact", "compaction_finished", "compaction")
-        assert host.names() == [f"context:{name}" for name in told]
-        assert [line for line in host.lines if not line.startswith("context: ")] == []
+        started, finished = "context:compaction_started", "context:compaction_finished"
+        assert host.names() == ["context:pre_compact", started, "context:post_compact", finished, "context:compaction"]
+        assert [line for _, line in host.lines if not line.startswith("context: ")] == []
         assert "did not write" not in str(host.lines)
 
 
 async def test_a_misspelt_summary_provider_is_told_to_the_user_once() -> None:
-    host = Screen()
+    host = screen()
     made = Managed(4_000, host=host, summary_provider="mian", announce=False, keep_recent=4)
     await made.manager.prepare()
     await made.add(tool_session(30, size=600))
     for _ in range(3):
         await made.view()
     await made.manager.close()
-    [line] = host.lines
+    [(_, line)] = host.lines
     assert "'mian' is not mounted (mounted: main)" in line
 
 

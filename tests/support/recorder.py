@@ -53,8 +53,8 @@ class Recorder:
 class Screen(Recorder):
     """A host with a screen."""
 
-    def __init__(self, parent_id: str | None = None) -> None:
-        super().__init__()
+    def __init__(self, parent_id: str | None = None, providers: dict[str, Any] | None = None) -> None:
+        super().__init__(providers)
         self.parent_id = parent_id
         self.lines: list[tuple[str, str]] = []
 
