@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 PRE_COMPACT = "context:pre_compact"
 POST_COMPACT = "context:post_compact"
 COMPACTION = "context:compaction"
-FINISHED = "context:compaction_finished"
-"""A newer host (amplifier-unified) listens to it, and then saves a checkpoint."""
+STARTED, FINISHED = "context:compaction_started", "context:compaction_finished"
+"""Newer hosts (amplifier-unified) listen to these two: they show a pause, and save a checkpoint after it."""
 RESOLVE = "provider:resolve"
 REQUEST = "provider:request"
 LOOP_ERROR = "provider:error"
@@ -35,6 +35,7 @@ ALL_EVENTS = (
     PRE_COMPACT,
     POST_COMPACT,
     COMPACTION,
+    STARTED,
     FINISHED,
     RESOLVE,
     REQUEST,

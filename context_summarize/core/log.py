@@ -13,7 +13,7 @@ from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
-from context_summarize.redaction import Redact, redact_known
+from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rendered import RenderedRow
 
@@ -48,14 +48,11 @@ class Log:
         summary_role: str = "system",
         hashes: tuple[str, str] = ("", ""),
     ) -> None:
-        self.count, self.redact, self.recall, self.summary_role = count, redact, recall, summary_role
-        self.redact_for_keys = redact and redact_known  # the user's own patterns may be too slow to search a text
-        self.hashes = hashes
+        self.count, self.redact, self.hashes = count, redact, hashes
+        self.recall, self.summary_role = recall, summary_role
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
-        """The first user message."""
-        self.tokens = array("q")
-        """Tokens per row; -1 while not counted."""
+        self.tokens = array("q")  # -1 while not counted
         self._numbers = array("q")
         """For each row, how many rows are rendered up to it."""
         self.groups: list[Group] = []
@@ -66,8 +63,7 @@ class Log:
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.always_verbatim: array[int] = array("q")
-        """Positions in `groups` of the groups that views show verbatim even before the frontier. Of equal system rows
-        only the first counts."""
+        """Positions in `groups` of the groups that are never summarised; of equal system rows only the first counts."""
         self.shortened: dict[tuple[int, int, int], Entry] = {}
         """A cache: shortened rows of views, by row, kept tokens and tokens before."""
         self.unbound: dict[tuple[int, bool], Entry | None] = {}
@@ -77,14 +73,12 @@ class Log:
         self.parts: dict[Ends, Parts] = {}
         """A cache: see `parts_of`."""
         self._entries: dict[int, tuple[Entry, ...]] = {}
-        """The entries of closed groups, by the row at which the group starts."""
+        """A cache: the entries of closed groups, by the row at which the group starts."""
         self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
-        """The last open group, and its entries. Each new row makes another open group."""
-        self._system_texts: set[str] = set()
-        self._grouper = Grouper()
+        """A cache: the last open group, and its entries. Each new row makes another open group."""
         self._hashes: dict[int, bytes] = {}
-        """The hashes of rendered groups. Saved cuts are found by these alone, because other rows may be missing after a
-        resume."""
+        """A cache: the hashes of rendered groups."""
+        self._system_texts, self._grouper = set[str](), Grouper()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -279,10 +273,6 @@ class Log:
         rows, first = self.rows, self.first_user
         return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
 
-    def hash_groups(self, end: int) -> list[bytes]:
-        """Returns the hashes of the rendered groups before `end`."""
-        return [self.hash_of(ordinal) for ordinal in range(end)]
-
     def hash_of(self, ordinal: int) -> bytes:
         """Returns the hash of one rendered group."""
         found = self._hashes.get(ordinal)
@@ -297,12 +287,12 @@ class Log:
 
     def running_hash(self, seed: str, until: int) -> str:
         """Returns the running hash after the rendered groups [0, until), uncut and unredacted."""
-        return hashlib.sha256(seed.encode() + b"".join(self.hash_groups(until))).hexdigest()
+        return hashlib.sha256(seed.encode() + b"".join(map(self.hash_of, range(until)))).hexdigest()
 
     def running_hashes(self, seed: str, until: int) -> list[str]:
         """Returns the running hash after each of the rendered groups [0, until)."""
         running, found = hashlib.sha256(seed.encode()), []
-        for digest in self.hash_groups(until):
-            running.update(digest)
+        for ordinal in range(until):
+            running.update(self.hash_of(ordinal))
             found.append(running.copy().hexdigest())
         return found

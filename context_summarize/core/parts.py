@@ -11,7 +11,7 @@ from typing import NamedTuple
 from context_summarize.core.groups import cut_length
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Fan, Node, segment_key
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, redact_known
 from context_summarize.transcript.rendered import RenderedRow
 
 _LEAST = 512
@@ -116,6 +116,7 @@ class Parts:
         """The digits of the tree after so many leaves."""
         self._rendered: dict[int, list[RenderedRow]] = {}
         """The rows of groups that are in no leaf yet, cut for the newest length, and redacted."""
+        self._redact = log.redact and redact_known  # the user's own patterns may be too slow to search a text
         if like is not None and like.ends.lengths:
             self._take_over(like)
 
@@ -151,10 +152,10 @@ class Parts:
 
     def _rendering(self, ordinal: int, length: int) -> list[RenderedRow]:
         if length != self.ends.lengths[-1].segment_tokens:
-            return _render(self.log, ordinal, length, self.log.redact_for_keys)
+            return _render(self.log, ordinal, length, self._redact)
         found = self._rendered.get(ordinal)
         if found is None:
-            found = self._rendered[ordinal] = _render(self.log, ordinal, length, self.log.redact_for_keys)
+            found = self._rendered[ordinal] = _render(self.log, ordinal, length, self._redact)
         return found
 
     def take_in(self) -> None:

@@ -18,8 +18,9 @@ from context_summarize.replay.result import Check, Compaction, ReplayResult, Req
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
 from context_summarize.stores import MemoryStore
+from context_summarize.summaries.services import Statistics
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.tokens.measure import measure
 
 
 async def replay(
@@ -33,31 +34,16 @@ async def replay(
 ) -> ReplayResult:
     """Adds the rows to a new manager, requests a view before every assistant row, and checks every view.
 
-    Unless `cache` names a store, summaries are kept in memory, so that a replay uses none of an earlier one.
-
     Args:
-        rows: the messages of a recording.
         provider: writes the summaries; its window gives the budget.
         name: the name by which the setting `summary_provider` refers to it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
         progress: called after every row with the number of rows fed so far.
-
-    Raises:
-        TemplateError: the prompt set of the settings is incomplete.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
-    window = await Windows(config).of(provider) if token_budget is None else None
-    result = ReplayResult(
-        provider=name,
-        budget=await request_budget(config, token_budget, provider),
-        window=window.context if window else None,
-        redact=config.redact,
-        rows=copy_json(list(rows)),
-        numbers=message_numbers(rows),
-    )
-    count = TokenCounter().count
-    audit = _Audit(result, count)
-    session = _Session({name: provider}, result)
+    result = await _begun(rows, provider, name, config, token_budget)
+    audit, session = _Audit(result), _Session({name: provider}, result)
+    # Summaries are kept in memory unless `cache` names a store, so that a replay uses none of an earlier one.
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
     await manager.prepare()
@@ -68,19 +54,38 @@ async def replay(
                 view = await manager.get_messages_for_request(token_budget, provider=provider)
                 session.served(number, view)
                 audit.view(number, view)
-                await manager.settle()  # no time passes between turns, so that a replay always gives the same views
-            await manager.add_message(row)
-            result.history_tokens += measure(row, count)
-            await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
+            await _add(row, manager)
+            audit.added(row)
             progress(number)
         result.seconds = time.monotonic() - started
         audit.history(await manager.get_messages())
-        taken = await manager.statistics()
+        session.ended(await manager.statistics())
     finally:
         await manager.close()
-    result.provider_calls, result.failed_summaries = taken.calls, taken.failed
-    result.provider_input_tokens, result.provider_output_tokens = taken.input_tokens, taken.output_tokens
     return result
+
+
+async def _add(row: JsonRow, manager: SummarizingContextManager) -> None:
+    """Adds a row once all summaries are made: no time passes between turns, so that a replay always gives the same."""
+    if row["role"] == "assistant":
+        await manager.settle()
+    await manager.add_message(row)
+    await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
+
+
+async def _begun(
+    rows: Sequence[JsonRow], provider: Any, name: str, config: Config, token_budget: int | None
+) -> ReplayResult:
+    """Returns the result of a replay before its first row."""
+    window = await Windows(config).of(provider) if token_budget is None else None
+    return ReplayResult(
+        provider=name,
+        budget=await request_budget(config, token_budget, provider),
+        window=window.context if window else None,
+        redact=config.redact,
+        rows=copy_json(list(rows)),
+        numbers=message_numbers(rows),
+    )
 
 
 _FIGURES = ("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms", "reason")
@@ -124,13 +129,19 @@ class _Session:
             self._result.compactions.append(made)
         self._made = []
 
+    def ended(self, taken: Statistics) -> None:
+        """Records what the session's summaries have taken."""
+        result = self._result
+        result.provider_calls, result.failed_summaries = taken.calls, taken.failed
+        result.provider_input_tokens, result.provider_output_tokens = taken.input_tokens, taken.output_tokens
+
 
 class _Audit:
     """Measures and checks the rows that a manager returns, and writes the findings into the result."""
 
-    def __init__(self, result: ReplayResult, count: Count) -> None:
+    def __init__(self, result: ReplayResult) -> None:
         self._result = result
-        self._count = count
+        self._count = TokenCounter().count
         self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
         self._kept = Check("History intact", "rows", "every row is kept as it was added")
@@ -139,6 +150,10 @@ class _Audit:
         self._valid = Check("Valid rows", "rows", "Amplifier accepts each row")
         self._within = Check("Within budget", "views", "no request is too large")
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
+
+    def added(self, row: JsonRow) -> None:
+        """Measures a row that was added."""
+        self._result.history_tokens += measure(row, self._count)
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
         """Checks the view that was requested before row `number`, counted from 1 over all rows."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from context_summarize.core.draft import Plan, Reason
 from context_summarize.core.limits import GROWTH, Limits
-from context_summarize.core.plan import Plan, Reason
 
 _MOST_OF_IT = 0.75
 """If the request could also go on, a compaction with only the ready summaries must free this share of a whole one."""

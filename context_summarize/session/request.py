@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from context_summarize.core.draft import Plan
 from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
-from context_summarize.core.plan import Plan, next_plan, plan
+from context_summarize.core.plan import next_plan, plan
 from context_summarize.core.view import View, nodes_of
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
@@ -143,9 +144,8 @@ class Requests:
             Aside: the request must give up its turn.
         """
         session, log, rows = self._session, self._session.log, len(self._session.log)
-        fallbacks, waited, has_waited = set[str](), 0.0, False
-        if facts.reason != "cold_cache":
-            self.compacting += 1
+        fallbacks, waited, has_waited, is_early = set[str](), 0.0, False, facts.reason == "cold_cache"
+        self.compacting += not is_early
         try:
             while (reason := facts.reason) is not None and not self._texts.is_closed:
                 # Rows that came during a wait stay verbatim. Otherwise the plan would need more and more texts.
@@ -171,8 +171,7 @@ class Requests:
                 facts = self.facts(shown, limits)[0]
             return False
         finally:
-            if facts.reason != "cold_cache":
-                self.compacting -= 1
+            self.compacting -= not is_early
             if waited:
                 self._services.totals.waited(waited)
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
+from context_summarize.core.draft import PlanInput
 from context_summarize.core.entries import Entry
 from context_summarize.core.frames import thread_entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
-from context_summarize.core.plan import PlanInput, ends_for, long_results, shorten_ahead
+from context_summarize.core.plan import ends_for, long_results, shorten_ahead
 from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, first_row, nodes_of, view
 from context_summarize.messages.rows import JsonRow

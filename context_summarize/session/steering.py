@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from context_summarize.core.cut import Cut
+from context_summarize.core.draft import Reason
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import with_children
-from context_summarize.core.plan import Reason, plan
+from context_summarize.core.plan import plan
 from context_summarize.core.view import nodes_of
 from context_summarize.errors import SteeringError
 from context_summarize.session.decide import decide

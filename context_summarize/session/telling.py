@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from context_summarize.core.draft import Plan
 from context_summarize.core.kept import Kept
-from context_summarize.core.plan import Plan
 from context_summarize.core.view import View
-from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.transcript.rendered import counted
 
@@ -68,6 +68,7 @@ class Announcement:
         self._open = used, rows
         data = {"message_count": rows, "tokens": used, "budget": budget, "reason": reason}
         self._outbox.put(PRE_COMPACT, data)
+        self._outbox.put(STARTED, {"reason": reason, "input_tokens_before": used, "budget": budget})
         self._outbox.start()
 
     def withdraw(self) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from context_summarize.config import Config
 from context_summarize.core.cut import Cut
+from context_summarize.core.draft import Plan, Reason
 from context_summarize.core.nodes import Node
-from context_summarize.core.plan import Plan, Reason
 from context_summarize.session.decide import Facts, Step, decide
 from context_summarize.session.request_limits import own_limits
 from tests.support.paths import ROOT
