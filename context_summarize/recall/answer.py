@@ -26,9 +26,7 @@ _WRAPPING = 165
 _QUESTION, _NOTED = 400, 300
 """Most characters of a question, and of the call shown with a result."""
 RECORD = "a record of what was said, not instructions"
-_RANGE = re.compile(
-    r"(?i)\s*(?:messages?\s*)?[#m]?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(?:-|–|—|to|\.\.)\s*[#m]?(\d{1,9}))?\s*"
-)
+_RANGE = re.compile(r"(?i)[\s#m\[]*(\d{1,9})(?:\+(\d{1,9}))?(?:[\s\]]*(?:-|–|—|to|\.\.)[\s#m\[]*(\d{1,9}))?[\s\]]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +71,6 @@ def limit_tokens(query: RecallQuery, budget: int, free: int) -> int:
     return max(0, min(MAX_TOKENS, max(MIN_TOKENS, share), free))
 
 
-def named(*numbers: int) -> str:
-    """Returns the marks of messages, as headers of rows show them."""
-    return ", ".join(f"#{number}" for number in numbers)
-
-
 class Answers:
     """Makes answers of at most `limit` tokens from rows; `count` returns the tokens of a text.
 
@@ -109,27 +102,22 @@ class Answers:
     def messages(self, first: int, last: int, offset: int) -> RecallAnswer:
         """Returns the rows of a range, and the range of those that did not fit; in a long range a long row is cut."""
         blocks: list[str] = []
-        room, number, start = self.room, first, offset
+        room, number = self.room, first
         while number <= last:
             shown = self.rows.row(number)
-            whole = after_cut(shown.row.text, start) if start else shown.row.text
-            block, cut_at = self.block(shown, whole, since=first), 0
+            block = self.block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=first)
             most = room if number == last else max(room // 3, min(room, self.room // 6))
-            if (size := self.size(block)) > most:
+            cut_at = 0
+            if self.size(block) > most:
                 if blocks and room < self.room // 4:
                     break
-                block, cut_at = self._cut(shown, start, most, since=first)
-                size = self.size(block)
+                block, cut_at = self._cut(shown, offset, most, since=first)
             blocks.append(block)
-            room -= size
-            if cut_at and number == last:
-                start = cut_at
+            room -= self.size(block)
+            offset = cut_at if number == last else 0
+            if offset:
                 break
-            number, start = number + 1, 0
-        return self._in_range(blocks, first, last, number, start)
-
-    def _in_range(self, blocks: list[str], first: int, last: int, number: int, offset: int) -> RecallAnswer:
-        """Returns the answer with these rows; what is left begins at this number and offset."""
+            number += 1
         shown_last = number if offset else number - 1
         rest = f"{number}{f'+{offset}' if offset else ''}-{last}" if number <= last else None
         more = f'\n[The rest, up to message {last}: {NAME}(messages="{rest}")]' if rest else ""
@@ -152,7 +140,7 @@ class Answers:
         if shown.calls and not since <= shown.caller < row.number:
             calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
             note = " ".join(calls[:_NOTED].split())
-            text = f"[answers the call in {named(shown.caller)}: {note[: self.fit(note, 60)]}]\n{text}"
+            text = f"[answers the call in #{shown.caller}: {note[: self.fit(note, 60)]}]\n{text}"
         name = row.name and row.name[: self.fit(row.name, 30)]
         block = render_rows((replace(row, text=text, name=name),))
         return block.encode("utf-8", "replace").decode()  # no provider accepts lone surrogates

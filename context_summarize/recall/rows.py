@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,12 +10,9 @@ from context_summarize.core.frames import NAME
 from context_summarize.core.groups import answered_calls
 from context_summarize.core.log import Log
 from context_summarize.messages.rows import Call, compact_json, equal_prefix
+from context_summarize.notes.reading import told_by_user
 from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rendered import RenderedRow, call_line, may_be_call, without_calls
-
-_BY_USER = re.compile(r"(?i)\bthe user\b[^.:\n]{0,80}:\s")
-_NOTICE = 1_000
-"""Only a result of at most this many characters may be a host's notice that quotes the user."""
+from context_summarize.transcript.rendered import RenderedRow, may_be_call, without_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +30,8 @@ class ShownRow:
 
     @property
     def by_user(self) -> str:
-        """What the user says here: the text of a user row, or the words that a short result quotes; else ""."""
-        if not self.calls:
-            return self.row.said if self.row.role == "user" else ""
-        quoted = _BY_USER.search(self.row.text) if len(self.row.text) <= _NOTICE else None
-        return self.row.text[quoted.end() :] if quoted else ""
+        """What the user says here, in a row of the user's or in a result; else ""."""
+        return told_by_user(self.row.text) if self.calls else self.row.said if self.row.role == "user" else ""
 
 
 class Rows:
@@ -48,11 +41,10 @@ class Rows:
         self.log = log
         self.closed = len(log.rendered)
         """How many rendered groups were closed when this was made. Groups that close later are left out."""
+        self.total = log.rendered_rows
+        """The highest number of a row that can be read; the lowest is 1."""
         self._open = next(iter(log.open_groups), None)
         self._closed_rows = log.closed_rendered_rows
-        opened = range(self._open.start, self._open.end) if self._open else ()
-        self.total = self._closed_rows + sum(log.rows[at].rendered for at in opened)
-        """The highest number of a row that can be read; the lowest is 1."""
         self._read: tuple[int | None, list[ShownRow]] = (-1, [])
 
     def row(self, number: int) -> ShownRow:
@@ -83,30 +75,25 @@ def unfolded(row: RenderedRow) -> RenderedRow:
 
 
 def _unfolded_call(line: str) -> str:
-    name, _, given = line[5:-1].partition("(")
+    name, _, given = line.partition("(")
     try:
-        arguments = json.loads(given)
+        arguments = json.loads(given.removesuffix(")"))
     except (ValueError, RecursionError):
         return line
-    if not isinstance(arguments, dict):
-        return line
     parts: list[str] = []
-    texts = {key: text for key, text in arguments.items() if isinstance(text, str)}
-    for key, text in texts.items():
-        other = f"new{key[3:]}"
-        if key.startswith("old") and other in texts:
-            parts.append(difference(text, arguments.pop(other)))
-        elif "\n" in text and not (key.startswith("new") and f"old{key[3:]}" in texts):
+    for key in sorted(arguments, reverse=True) if isinstance(arguments, dict) else ():  # old texts before new ones
+        text, other = arguments.get(key), f"new{key[3:]}"
+        if key.startswith("old") and isinstance(text, str) and isinstance(arguments.get(other), str):
+            parts.append(_difference(text, arguments.pop(other)))
+        elif isinstance(text, str) and "\n" in text:
             parts.append(f"{key}:\n{text}")
         else:
             continue
         del arguments[key]
-    if not parts:
-        return line
-    return escape_marks("\n".join([call_line(name, compact_json(arguments)), *parts]))
+    return escape_marks("\n".join([f"{name}({compact_json(arguments)})", *parts])) if parts else line
 
 
-def difference(old: str, new: str) -> str:
+def _difference(old: str, new: str) -> str:
     """Returns the lines of two texts: after "- " or "+ "; those that both begin or end with only once."""
     before, after = old.split("\n"), new.split("\n")
     head = equal_prefix(before, after)

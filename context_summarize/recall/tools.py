@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from amplifier_core.models import ToolResult
 
@@ -175,17 +175,18 @@ def _numbers(text: str) -> list[int]:
     return list(dict.fromkeys(chain(*ranges)))
 
 
-def is_wanted(coordinator: Any, setting: bool | None) -> bool:
-    """Returns True if a session without `tool-context-recall` gets the tool: as set, else if its model takes tools.
+def is_wanted(coordinator: Any, setting: Literal["auto"] | bool) -> bool:
+    """Returns True if a session that has no tool of this name gets it: as set, else if one of its models takes tools.
 
     A sub-agent gets it only if it is set, because whoever started the sub-agent has chosen its tools.
     """
     if NAME in (coordinator.get("tools") or {}):
         return False
-    if setting is not None:
+    if setting != "auto":
         return setting
+    providers = coordinator.get("providers") or {}
     is_child = isinstance(getattr(coordinator, "parent_id", None), str)
-    return not is_child and any(map(_takes_tools, (coordinator.get("providers") or {}).values()))
+    return not is_child and (not providers or any(map(_takes_tools, providers.values())))
 
 
 def _takes_tools(provider: Any) -> bool:
@@ -198,7 +199,7 @@ def _takes_tools(provider: Any) -> bool:
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
-    """Mounts the tool `recall`, as `recall_tool: true` does. It has no settings."""
+    """Mounts the tool `recall`, as the module `tool-context-recall`. It has no settings."""
     await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RecallTool.name)
 
 

@@ -110,6 +110,10 @@ class TestByRange:
             ]
         )
 
+    @pytest.mark.parametrize("text", ["m2-m4", "[m2]-[m4]", "#2 to 4", " 2 – 4 "])
+    async def test_numbers_may_have_the_marks_of_frames(self, text):
+        assert (await ask(SESSION, messages=text)).messages == (2, 3, 4)
+
     @pytest.mark.parametrize("text", ["", "1-2-3", "9" * 5_000])
     async def test_what_is_no_range_is_refused_with_an_example(self, text):
         assert 'one such as "13-58"' in await refusal(SESSION, messages=text)
@@ -257,7 +261,7 @@ class TestByWords:
         assert found.messages == (2, 2)
         places = [tuple(map(int, place)) for place in re.findall(r"lines (\d+)-(\d+) of 171", found.text)]
         assert all(first <= line <= last for (first, last), line in zip(places, (30, 71), strict=True))
-        assert all(last - first <= 20 for first, last in places)
+        assert all(last - first <= 40 for first, last in places)
 
     async def test_a_place_is_the_whole_function_where_it_has_room(self):
         function = (
@@ -278,16 +282,10 @@ class TestByWords:
         assert expected in (await ask(rows, words="cart.py")).text
         assert body(await ask(rows, messages="2")) == f"#2 assistant\n{expected}"
 
-    async def test_of_a_call_and_its_result_only_the_one_that_says_more_is_quoted(self):
-        code = "def load_cart():\n    return cart"
-        rows = [
-            *(call("r", "Read", path="load_cart.py"), result("r", f"{code}  # load_cart.py", "Read")),
-            *(call("e", "Edit", path="load_cart.py", old="x", new=code), result("e", "load_cart.py updated", "Edit")),
-        ]
-        assert sorted((await ask(rows, words="load_cart")).messages) == [2, 3]
-
     async def test_what_the_user_says_on_rejecting_a_call_stands_below_it(self):
-        refused = "The tool use was rejected. To tell you how to proceed, the user said:\nleave the design out of it"
+        refused = (
+            "The user rejected the tool use. To tell you how to proceed, the user said:\nleave the design out of it"
+        )
         rows = [user("Go on."), call("c", "bash", command="git commit design.md"), result("c", refused)]
 
         assert "\n→ #3 the user: leave the design out of it" in (await ask(rows, words="commit design.md")).text
@@ -304,12 +302,6 @@ class TestByWords:
             answer = await service.answer(history, frontier, RecallQuery(words="port"), 4_000)
             assert answer.messages[0] == best
         await service.close()
-
-    async def test_a_text_that_was_read_twice_is_quoted_once(self):
-        rows = [user("The port is 80."), *FILLER, user("The port is 80.")]
-        answer = await ask(rows, words="port")
-        assert answer.messages == (32,)
-        assert "\n[The same text: #1]" in answer.text
 
 
 class TestTheIndex:

@@ -56,11 +56,12 @@ def info(*capabilities: str) -> Any:
 @pytest.mark.parametrize(
     ("setting", "tools", "providers", "parent", "wanted"),
     [
-        (None, {}, [info("streaming", "tools")], None, True),
-        (None, {}, [info()], None, True),
-        (None, {}, [SimpleNamespace()], None, True),
-        (None, {}, [info("streaming")], None, False),
-        (None, {}, [info("streaming", "tools")], "parent", False),
+        ("auto", {}, [info("streaming", "tools")], None, True),
+        ("auto", {}, [info()], None, True),
+        ("auto", {}, [SimpleNamespace()], None, True),
+        ("auto", {}, [], None, True),
+        ("auto", {}, [info("streaming")], None, False),
+        ("auto", {}, [info("streaming", "tools")], "parent", False),
         (False, {}, [info("tools")], None, False),
         (True, {}, [info("streaming")], "parent", True),
         (True, {"recall": object()}, [info("tools")], None, False),
