@@ -156,7 +156,7 @@ class Config:
     announce: _Flag = True
     """False: no line tells the user of compactions, long waits and failed summaries."""
     recall_tool: Annotated[Literal["auto"] | bool, "must be true, false or 'auto', got {!r}"] = "auto"
-    """The model gets the tool `recall`, which reads summarised messages back; `auto` = not in sub-agents; false = never."""
+    """The tool `recall`, which reads summarised messages back: false = not mounted; `auto` = not in sub-agents."""
 
     @classmethod
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:

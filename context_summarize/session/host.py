@@ -87,8 +87,8 @@ class Host:
         return RECALL in self._mounted("tools")
 
     async def mount_recall(self) -> None:
-        """Gives the model the tool `recall` where it is wanted."""
-        if self._coordinator is not None and tools.is_wanted(self._coordinator, self._config.recall_tool):
+        """Gives the model the tool `recall` where it is wanted. A replay's coordinator takes no tools."""
+        if hasattr(self._coordinator, "mount") and tools.is_wanted(self._coordinator, self._config.recall_tool):
             await tools.mount(self._coordinator)
 
     def seen(self, provider: Any | None) -> Any | None:

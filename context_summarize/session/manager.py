@@ -323,7 +323,7 @@ class SummarizingContextManager:
         self._session.texts.end_waits()
 
     async def prepare(self) -> None:
-        """Once all modules are mounted, mounts the tool `recall` where it is wanted; checks the summariser's settings."""
+        """Once all modules are mounted, mounts `recall` where it is wanted, and checks the summariser's settings."""
         await self._host.mount_recall()
         self._session.look_for_recall()
         self._host.check_summariser()

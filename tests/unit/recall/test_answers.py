@@ -283,9 +283,7 @@ class TestByWords:
         assert body(await ask(rows, messages="2")) == f"#2 assistant\n{expected}"
 
     async def test_what_the_user_says_on_rejecting_a_call_stands_below_it(self):
-        refused = (
-            "The user rejected the tool use. To tell you how to proceed, the user said:\nleave the design out of it"
-        )
+        refused = "The user rejected it. To tell you how to proceed, the user said:\nleave the design out of it"
         rows = [user("Go on."), call("c", "bash", command="git commit design.md"), result("c", refused)]
 
         assert "\n→ #3 the user: leave the design out of it" in (await ask(rows, words="commit design.md")).text
