@@ -139,8 +139,8 @@ class Config:
     """`{path: …}` keeps the history in a file; none = memory."""
     announce: _Flag = True
     """False: no line tells the user of compactions, long waits and failed summaries."""
-    recall_tool: _Flag = False
-    """True: the model gets the tool `recall`, which reads summarised messages back."""
+    recall_tool: Annotated[Literal["auto"] | bool, "must be true, false or 'auto', got {!r}"] = "auto"
+    """The tool `recall`, which reads summarised messages back: false = not mounted; `auto` = not in sub-agents."""
 
     @classmethod
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:

@@ -8,7 +8,6 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import ALL_EVENTS, OBSERVED
-from context_summarize.recall import tools
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores import open_store
 
@@ -33,8 +32,6 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     checked = Config.from_mapping(config)
     manager = SummarizingContextManager(coordinator, config=checked, store=open_store(checked.cache))
     await coordinator.mount("context", manager)
-    if checked.recall_tool:
-        await tools.mount(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     observe, hooks = manager.observe_response, coordinator.hooks
     unregister = [hooks.register(name, observe, priority=_AFTER_OTHERS, name=f"{NAME}-meter") for name in OBSERVED]
@@ -66,7 +63,7 @@ def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[st
 
 
 async def on_session_ready(coordinator: Any) -> None:
-    """Checks, once all modules are mounted, that one of them fits the settings for the summariser; logs an error else.
+    """Once all modules are mounted, mounts the tool `recall` where it is wanted, and checks the summariser's settings.
 
     amplifier-core runs cleanups in reverse order of their registration, so the cleanup that is registered here runs
     before those of the providers.

@@ -82,7 +82,7 @@ async def start(cache: Path) -> tuple[AmplifierSession, Provider]:
     module("loop", "orchestrator", Loop())
     module("model", "providers", provider)
     module("shop", "tools", Orders())
-    settings = {"keep_recent": 6, "recall_tool": True, "cache": str(cache)}
+    settings = {"keep_recent": 6, "cache": str(cache)}
     context = {"module": "context-summarize", "config": settings}
     parts = {"providers": [{"module": "model"}], "tools": [{"module": "shop"}]}
     session = AmplifierSession({"session": {"orchestrator": {"module": "loop"}, "context": context}, **parts})

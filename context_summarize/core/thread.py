@@ -11,7 +11,7 @@ from context_summarize.core.log import Log
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, countable_items
 from context_summarize.notes.fallback import without_quoted
-from context_summarize.notes.reading import Reading, is_told, read
+from context_summarize.notes.reading import Reading, read, told_by_user
 from context_summarize.notes.rules import quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
 from context_summarize.redaction import traceback_of
@@ -88,7 +88,7 @@ class Thread:
 
 def _speaks(raw: JsonRow) -> bool:
     """Returns True for a row behind a call in which the user may speak."""
-    return raw["role"] == "user" or is_told(content_text(raw.get("content")))
+    return raw["role"] == "user" or told_by_user(content_text(raw.get("content"))) != ""
 
 
 def texts_of(rows: Iterable[JsonRow]) -> Iterator[str]:

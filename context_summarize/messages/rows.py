@@ -61,8 +61,8 @@ PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
 """Blocks with a model's reasoning: signed by its provider, never summarised."""
 
 
-def equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
-    """Returns how many rows at the start of both lists are equal."""
+def equal_prefix(earlier: Sequence[Any], later: Sequence[Any]) -> int:
+    """Returns how many items at the start of both lists are equal."""
     pairs = enumerate(zip(earlier, later, strict=False))
     return next((at for at, (old, new) in pairs if old != new), min(len(earlier), len(later)))
 

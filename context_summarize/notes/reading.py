@@ -68,9 +68,10 @@ class Reading:
             yield from map(spelled, values_in(sentence.text))
 
 
-def is_told(result: str) -> bool:
-    """Returns True for a result in which a host stores the user's words."""
-    return _TOLD.match(result) is not None
+def told_by_user(result: str) -> str:
+    """Returns the user's words that a host stores in a result; "" in any other."""
+    told = _TOLD.match(result)
+    return told[1] if told else ""
 
 
 def read(rows: Sequence[RenderedRow], signs: re.Pattern[str]) -> Reading:

@@ -11,6 +11,7 @@ from context_summarize.background import within
 from context_summarize.config import OFFLINE, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.notes.prose import cut
+from context_summarize.recall import tools
 from context_summarize.redaction import Redact, traceback_of
 from context_summarize.session.request_limits import RequestLimits, RequestOptions, own_limits
 from context_summarize.session.system_prompt import SystemPrompt
@@ -80,8 +81,15 @@ class Host:
         return dict(found) if isinstance(found, Mapping) else {}
 
     def offers_recall(self) -> bool:
-        """Returns True if the model has the tool `recall`, by the setting or by the tool's own module."""
-        return self._config.recall_tool or RECALL in self._mounted("tools")
+        """Returns True if the model has the tool `recall`; without a coordinator, if the setting says so."""
+        if self._coordinator is None:
+            return self._config.recall_tool is True
+        return RECALL in self._mounted("tools")
+
+    async def mount_recall(self) -> None:
+        """Gives the model the tool `recall` where it is wanted. A replay's coordinator takes no tools."""
+        if hasattr(self._coordinator, "mount") and tools.is_wanted(self._coordinator, self._config.recall_tool):
+            await tools.mount(self._coordinator)
 
     def seen(self, provider: Any | None) -> Any | None:
         """Remembers the provider passed, and returns it; else returns the last one, else the first mounted."""

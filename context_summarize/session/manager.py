@@ -275,11 +275,11 @@ class SummarizingContextManager(Steering):
         self._session.texts.end_waits()
 
     async def prepare(self) -> None:
-        """Once all modules are mounted, checks the summariser's settings and looks for the tool `recall`."""
+        """Once all modules are mounted, mounts `recall` where it is wanted, and checks the summariser's settings."""
+        await self._host.mount_recall()
+        self._session.look_for_recall()
         self._host.check_summariser()
         await self._services.outbox.flush()
-        if not len(self._session.log):
-            self._session.begin(self._session.fresh())
 
     async def finish(self) -> None:
         """Waits some seconds for summaries under way, stores them, and ends the others, while providers still work."""

@@ -123,6 +123,12 @@ class Session:
             hashes=("\n".join([prompts.segment.hash, *own]), prompts.merge.hash),
         )
 
+    def look_for_recall(self) -> None:
+        """Looks whether the model has the tool `recall`; if so, summaries and marks of cuts say how to use it."""
+        if self.log.recall != self.host.offers_recall():
+            self.log.recall = not self.log.recall
+            self.log.summary_rows, self.log.shortened, self._written = {}, {}, None
+
     def _new_thread(self) -> Thread:
         return Thread(self.log, self.services.prompts.rule_signs, self.services.prompts.rules_heading)
 

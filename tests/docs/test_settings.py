@@ -62,7 +62,7 @@ def test_the_settings_of_every_session_are_accepted_without_a_warning(caplog):
     sessions = [text for _, text in blocks("yaml") if text.startswith("session:")]
     assert len(sessions) > 1
     for text in sessions:
-        Config.from_mapping(yaml.safe_load(text)["session"]["context"]["config"])
+        Config.from_mapping(yaml.safe_load(text)["session"]["context"].get("config"))
     assert caplog.records == []
 
 

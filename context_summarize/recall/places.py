@@ -1,0 +1,133 @@
+"""Answers to words: the places of messages where most of the words meet, and what is nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import regex
+
+from context_summarize.recall.answer import RECORD, Answers, RecallAnswer
+from context_summarize.recall.index import Findings, Hit
+from context_summarize.transcript.escaping import after_cut
+from context_summarize.transcript.rendered import counted
+
+_QUOTED, _NAMED = 8, 20
+"""Most places that are quoted, and most further ones with a line each."""
+_PLACE, _LINE = 1_200, 160
+"""Most characters of a place, and of a line that shows a message."""
+_BESIDE, _SEEN, _USER = 0.4, 0.5, 1.5
+"""A message's score gains this share of a neighbour's, because a question and its answer are neighbours. Factors of the
+score: of a row that the view still shows, and of the user's words if a question asks for them."""
+_ASKS_USER = re.compile(r"(?i)\b(?:users?|customers?|i|me|my|we|our)\b")
+_GAP = regex.compile(r"\n[^\n\p{L}]*(?=\n)")
+"""The end of a comment or function: a line without letters, which is blank or holds a closing bracket."""
+
+
+class Places:
+    """Makes answers from what the index has found."""
+
+    def __init__(self, answers: Answers, found: Findings) -> None:
+        self._answers, self._rows, self._found = answers, answers.rows, found
+
+    def best(self, question: str, summarised: int) -> RecallAnswer:
+        """Returns the best place of each of the best messages; rows after `summarised`, if it is not 0, count less."""
+        own = {hit.number: hit.score for hit in self._found.hits}
+        asks_user = _ASKS_USER.search(question) is not None
+
+        def rank(hit: Hit) -> tuple[bool, float, int]:
+            score = hit.score + _BESIDE * max(own.get(hit.number - 1, 0.0), own.get(hit.number + 1, 0.0))
+            score *= _SEEN if hit.number > summarised > 0 else 1.0
+            score *= _USER if asks_user and self._rows.row(hit.number).by_user else 1.0
+            return self._has_few(hit), -score, -hit.number
+
+        return self._quoted(sorted(self._found.hits, key=rank))
+
+    def within(self) -> RecallAnswer:
+        """Returns the best places of a range of messages, in their order."""
+        return self._quoted(self._found.hits, in_order=True)
+
+    def _has_few(self, hit: Hit) -> bool:
+        return 2 * len(hit.words) < self._found.most
+
+    def _quoted(self, hits: Sequence[Hit], *, in_order: bool = False) -> RecallAnswer:
+        """Returns an answer with the first of these places, then a line of each of the others, as far as they fit."""
+        found, answers = self._found, self._answers
+        if not hits:
+            words = ", ".join(found.words)
+            none = f"No message has any of these words: {words[: answers.fit(words, answers.room)]}"
+            return answers.made(none, [], "", (), None)
+        missing = _missing(found)
+        missing = missing[: answers.fit(missing, answers.room // 3)]
+        room = answers.room - answers.size(missing)
+        longest = max(200, min(_PLACE, 3 * room // _QUOTED))
+        blocks: list[tuple[int, int, str]] = []
+        quoted = 0
+        for hit in hits[: _QUOTED + _NAMED]:
+            block = "" if quoted == _QUOTED or self._has_few(hit) else self._place(hit, longest)
+            if not blocks and answers.size(block) > room:
+                block = f"{block[: answers.fit(block, room - 10)]} …"
+            if block and answers.size(block) <= room:
+                quoted += 1
+            elif answers.size(block := self._line(hit)) > room:
+                break
+            blocks.append((hit.number, hit.start, block))
+            room -= answers.size(block)
+        title = f"{counted(quoted, 'place')}{'' if in_order else ', best first'}; some of these words are in"
+        title += f" {found.messages:,} of {counted(self._rows.total, 'message')}{missing}; {RECORD}"
+        blocks = sorted(blocks) if in_order else blocks
+        return answers.made(title, [block for *_, block in blocks], "", [number for number, *_ in blocks], None)
+
+    def _line(self, hit: Hit) -> str:
+        row = self._rows.row(hit.number)
+        said = " ".join(row.searched[hit.start : hit.start + _LINE].split())
+        return f"- #{hit.number} {row.row.role}: {said}".encode("utf-8", "replace").decode()
+
+    def _place(self, hit: Hit, longest: int) -> str:
+        """Returns a place under its row's header, with its words and lines, and the beginning of what followed."""
+        shown = self._rows.row(hit.number)
+        text = shown.searched
+        start, end = _grown(text, hit, longest)
+        part = after_cut(text[:end], start) if start else text[:end]
+        part = f"{'… ' if start else ''}{part.rstrip()}{' …' if end < len(text.rstrip()) else ''}"
+        notes = [f"has {', '.join(sorted(hit.words))}"] if len(self._found.words) > 1 else []
+        if start or end < len(text):
+            lines = text.count("\n", 0, start) + 1, text.count("\n", 0, end - 1) + 1, text.count("\n") + 1
+            notes.append(f"lines {lines[0]}-{lines[1]} of {lines[2]}" + (f", from +{start}" if start else ""))
+        note = f"[{'; '.join(notes)}]\n" if notes else ""
+        return f"{self._answers.block(shown, f'{note}{part}', since=hit.number)}{self._reply(hit.number)}"
+
+    def _reply(self, number: int) -> str:
+        """Returns the beginning of the row after one of the user or the agent, or what the user says there."""
+        if self._rows.row(number).calls or number == self._rows.total:
+            return ""
+        reply = self._rows.row(number + 1)
+        user = reply.by_user
+        said = " ".join((user or reply.searched)[: 2 * _LINE].split())
+        block = f"\n→ #{number + 1} {'the user: ' if user else ''}{said[:_LINE]}{' …' if said[_LINE:] else ''}"
+        return block.encode("utf-8", "replace").decode() if said else ""
+
+
+def _missing(found: Findings) -> str:
+    """Says which words occur nowhere, and how many of them meet in one message."""
+    said = f". Nowhere: {', '.join(found.nowhere)}" if found.nowhere else ""
+    if found.most < len(found.words):
+        said += f". No message has more than {found.most} of the {len(found.words)} words"
+    return said
+
+
+def _grown(text: str, hit: Hit, longest: int) -> tuple[int, int]:
+    """Returns a hit's place, grown to the whole comment or function, or else to whole lines, where these have room."""
+    end = min(hit.end, hit.start + longest)
+    first = max(0, hit.start - (longest - (end - hit.start)) // 2)
+    gaps = [gap.end() + 1 for gap in _GAP.finditer(text, first, hit.start)]
+    if gaps or first == 0:
+        start = gaps[-1] if gaps else 0
+    else:
+        start = text.find("\n", first, hit.start) + 1 or hit.start
+    last = start + longest
+    if gap := _GAP.search(text, end - 1, last):
+        return start, gap.end() + 1
+    if last >= len(text):
+        return start, len(text)
+    return start, max(end, text.rfind("\n", end, last) + 1 or text.rfind(" ", end, last) + 1 or last)
