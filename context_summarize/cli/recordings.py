@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from context_summarize.cli.common import (
     sentence,
     table,
 )
+from context_summarize.cli.providers import budget_of, opened, provider_options
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
@@ -35,22 +34,15 @@ from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
-from context_summarize.session.windows import Window
 from context_summarize.stores import open_file
-from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rendered import counted
 
-_WINDOW, _MAX_OUTPUT = 40_000, 4_000
-_TOKENS = click.IntRange(min=1)
 _SESSION_HELP = (
     "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code, or messages in OpenAI's or "
     "Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or the "
     "beginning of one; or - for standard input."
 )
 _CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
-_WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
-_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
-_PROVIDER_HELP = "An installed provider module, such as provider-openai.  [default: offline, code without a model]"
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
     "network. A model writes better summaries (--provider)."
@@ -69,10 +61,8 @@ _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Sho
 
 @click.command("replay", short_help="Replay a recorded session and check every request.", epilog=_SESSION_HELP)
 @click.argument("session", metavar="SESSION")
-@click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
-@click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
+@provider_options(required=False)
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
-@click.option("--provider", metavar="NAME", help=_PROVIDER_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
 @json_option
@@ -128,47 +118,13 @@ def _opened(session: str) -> Recording:
     return recording
 
 
-async def _played(
-    rows: Sequence[JsonRow],
-    config: Config,
-    progress: Progressing,
-    provider: str | None,
-    window: int | None,
-    max_output: int | None,
-) -> ReplayResult:
-    """Returns the replay with the provider of this name, and cleans the provider up."""
-    from amplifier_core.testing import MockCoordinator
-
-    played = partial(replay, rows, config=config, progress=progress("Replaying", len(rows)))
-    if provider in (None, OfflineProvider.name):
-        sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        return await played(OfflineProvider(TokenCounter().count, **sizes))
-    budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
-    coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
-    try:
-        name, mounted = await _mounted(provider, coordinator)
-        return await played(mounted, name=name, token_budget=budget)
-    finally:
-        await coordinator.cleanup()
-        await asyncio.sleep(0.2)  # a process that ends sooner may crash in a thread of amplifier-core's kernel
-
-
-async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
-    """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`."""
-    found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
-    if module not in found:
-        known = ", ".join(sorted(name for name in found if name.startswith("provider-"))) or "none"
-        raise CommandError(f"no provider module {module!r} in this Python environment; installed: {known}")
-    try:
-        cleanup = await found[module].load()(coordinator, {})
-    except Exception as error:
-        raise CommandError(f"{module} cannot be mounted: {type(error).__name__}: {error}") from error
-    if callable(cleanup):
-        coordinator.register_cleanup(cleanup)
-    mounted: dict[str, Any] = coordinator.get("providers")
-    if not mounted:
-        raise CommandError(f"{module} mounted no provider; is its key set in the environment?")
-    return next(iter(mounted.items()))
+async def _played(rows: Sequence[JsonRow], config: Config, progress: Progressing, **asked: Any) -> ReplayResult:
+    """Returns the replay with the provider that the options ask for, and cleans it up."""
+    async with opened(**asked) as (name, provider):
+        budget = budget_of(config, asked)
+        return await replay(
+            rows, provider, config=config, name=name, token_budget=budget, progress=progress("Replaying", len(rows))
+        )
 
 
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
