@@ -14,6 +14,7 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import make_provider
+from context_summarize.replay.prices import SOL, Prices, prices_of
 from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
 
@@ -84,6 +85,13 @@ def budget_of(config: Config, asked: Mapping[str, Any]) -> int | None:
     """Returns the tokens of a request, by the options' window, of a module that has one of its own; None else."""
     window, output = asked["window"], asked["max_output"] or _MAX_OUTPUT
     return Window(window, output).budget(config.safety_margin) if window and _is_module(asked["provider"]) else None
+
+
+def prices_for(name: str, provider: Any) -> Prices | None:
+    """Returns the list prices of a provider's model; without a model those of a current one; None if unknown."""
+    if name == OfflineProvider.name:
+        return SOL
+    return prices_of(str(getattr(provider, "default_model", name)))
 
 
 def _is_module(provider: str | None) -> bool:

@@ -24,7 +24,7 @@ from context_summarize.cli.common import (
     sentence,
     table,
 )
-from context_summarize.cli.providers import budget_of, opened, provider_options
+from context_summarize.cli.providers import budget_of, opened, prices_for, provider_options
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
@@ -75,8 +75,9 @@ def replay_command(
     request that an agent would send at that point. It sends data only to the provider that writes the summaries.
 
     --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
-    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
-    seconds, ok, compactions (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
+    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens, dollars and
+    dollars_whole_history (at list prices; null if the model has none), seconds, ok, compactions (a list), checks (a
+    list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
     Exit status: 0 all checks passed, 1 if a check failed or the output cannot be written, 2 if the session or an
     option cannot be used, 3 if the provider was asked for summaries and every one failed, 130 interrupted.
@@ -122,9 +123,11 @@ async def _played(rows: Sequence[JsonRow], config: Config, progress: Progressing
     """Returns the replay with the provider that the options ask for, and cleans it up."""
     async with opened(**asked) as (name, provider):
         budget = budget_of(config, asked)
-        return await replay(
+        result = await replay(
             rows, provider, config=config, name=name, token_budget=budget, progress=progress("Replaying", len(rows))
         )
+    result.prices = prices_for(name, provider)
+    return result
 
 
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:

@@ -161,7 +161,7 @@ class _Audit:
         tokens = sum(self._sizes)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
-        result.requests.append(RequestSize(number, tokens, result.history_tokens))
+        result.requests.append(RequestSize(number, tokens, result.history_tokens, sum(self._sizes[:same])))
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:

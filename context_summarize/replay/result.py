@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import render_parts
+from context_summarize.replay.prices import SOL, Prices
 from context_summarize.transcript.rendered import counted
 
 _FIGURES = (
     "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
-    "provider_input_tokens provider_output_tokens seconds"
+    "provider_input_tokens provider_output_tokens dollars dollars_whole_history seconds"
 )
 
 
@@ -53,6 +54,8 @@ class RequestSize:
     tokens: int
     history_tokens: int
     """Tokens of all messages up to this request."""
+    cached: int = 0
+    """Tokens with which it begins as the request before it: what a provider's prompt cache holds."""
 
 
 @dataclass(slots=True)
@@ -91,6 +94,8 @@ class ReplayResult:
     """Tokens that one request may hold."""
     window: int | None = None
     """Tokens of the context window that gives the budget; None if the budget is set directly."""
+    prices: Prices | None = SOL
+    """The list prices of the model; None if none are known. Without a model those of a current one."""
     redact: bool | tuple[str, ...] = True
     """The setting of that name, for the texts of a page."""
     rows: list[JsonRow] = field(default_factory=list)
@@ -127,6 +132,21 @@ class ReplayResult:
         return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
 
     @property
+    def dollars(self) -> float | None:
+        """Dollars of all requests and summaries, without the model's own answers; None if the model has no price."""
+        if self.prices is None:
+            return None
+        summaries = self.prices.of_calls(self.provider_input_tokens, self.provider_output_tokens)
+        return self.prices.of_requests(self.requests) + summaries
+
+    @property
+    def dollars_whole_history(self) -> float | None:
+        """Dollars of an agent that sends the whole history with each request; None if the model has no price."""
+        sizes = [request.history_tokens for request in self.requests]
+        whole = (RequestSize(0, size, size, before) for before, size in pairwise([0, *sizes]))
+        return None if self.prices is None else self.prices.of_requests(whole)
+
+    @property
     def failed(self) -> Check | None:
         """The first check that failed."""
         return next((check for check in self.checks if not check.ok), None)
@@ -160,6 +180,10 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     if result.failed_summaries:
         failed = counted(result.failed_summaries, "summary", "summaries")
         calls += f"; {failed} failed, fallback summaries replace them"
+    dollars = ("Dollars", "unknown", "the model has no list price here")
+    if result.prices is not None:
+        whole = f"sending the whole history costs {result.dollars_whole_history:.2f} ({result.prices.name})"
+        dollars = ("Dollars", f"{result.dollars:.2f}", whole)
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
@@ -168,6 +192,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
         ("Provider calls", f"{result.provider_calls:,}", calls),
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
+        dollars,
     ]
 
 

@@ -24,7 +24,7 @@ from tests.support.rows import call as asks
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
     *("stable_share", "provider_calls", "failed_summaries", "provider_input_tokens"),
-    *("provider_output_tokens", "seconds", "ok", "compactions", "checks"),
+    *("provider_output_tokens", "dollars", "dollars_whole_history", "seconds", "ok", "compactions", "checks"),
 }
 PROVIDER = """
 import asyncio, os, signal
@@ -113,6 +113,8 @@ def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> Non
     assert (data["file"], data["messages"], data["window"], data["budget"]) == ("session.jsonl", 160, 6_000, 4_000)
     assert data["compactions"][0]["before_tokens"] > data["compactions"][0]["after_tokens"] > 0
     assert data["compactions"][0]["shortened"] == 3
+    summaries = (2 * data["provider_input_tokens"] + 10 * data["provider_output_tokens"]) / 1e6
+    assert 0 < data["dollars"] - summaries < data["dollars_whole_history"]
     assert {check["name"] for check in data["checks"] if check["ok"]} >= {"Pairs intact", "Within budget"}
 
 
@@ -256,6 +258,7 @@ def test_a_server_is_asked_by_its_address_and_the_name_of_the_model(session: Pat
     assert "Goal: the server wrote this." in told.stdout
     assert {body["model"] for body in server.bodies} == {"qwen3"}
     assert f"{len(server.bodies)} " in line(told, "Provider calls")
+    assert line(told, "Dollars") == "unknown the model has no list price here"
 
 
 def test_a_provider_that_is_down_costs_summaries_and_no_check(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
