@@ -8,6 +8,7 @@ import click
 
 from context_summarize.cli.cache import cache_group
 from context_summarize.cli.common import Commands
+from context_summarize.cli.exam import exam_command
 from context_summarize.cli.prompts import prompts_group
 from context_summarize.cli.recordings import inspect_command, replay_command
 from context_summarize.replay.page import DISTRIBUTION
@@ -28,5 +29,5 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a recorded row may hold characters that the terminal cannot show
 
 
-for command in (cache_group, inspect_command, prompts_group, replay_command):
+for command in (cache_group, exam_command, inspect_command, prompts_group, replay_command):
     main.add_command(command)

@@ -37,12 +37,12 @@ from context_summarize.replay.result import Check, Compaction, ReplayResult, fig
 from context_summarize.stores import open_file
 from context_summarize.transcript.rendered import counted
 
-_SESSION_HELP = (
+SESSION_HELP = (
     "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code, or messages in OpenAI's or "
     "Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or the "
     "beginning of one; or - for standard input."
 )
-_CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
+CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
     "network. A model writes better summaries (--provider)."
@@ -59,10 +59,10 @@ _NAMED = 3
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Shorter", "Waited", "Why")
 
 
-@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=_SESSION_HELP)
+@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
 @click.argument("session", metavar="SESSION")
 @provider_options(required=False)
-@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
 @json_option
@@ -84,9 +84,9 @@ def replay_command(
     """
     if html is not None:
         check_page(Path(html))
-    config = _checked(read_config(settings))
+    config = checked(read_config(settings))
     with progressing() as progress:
-        recording = _opened(session)
+        recording = opened_recording(session)
         result = asyncio.run(_played(recording.rows, config, progress, **asked))
     if html is not None:
         write_page(result, Path(html), recording.name)
@@ -101,7 +101,7 @@ def replay_command(
         click.get_current_context().exit(1 if result.failed else 3)
 
 
-def _checked(config: Config) -> Config:
+def checked(config: Config) -> Config:
     """Returns the settings; raises CommandError for `persistence`, and for a cache in a folder that may be misspelt."""
     if config.persistence is not None:
         raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
@@ -111,7 +111,7 @@ def _checked(config: Config) -> Config:
     return config
 
 
-def _opened(session: str) -> Recording:
+def opened_recording(session: str) -> Recording:
     """Returns the recording that the argument names; prints what is left out of it on stderr."""
     recording = open_recording(session)
     if recording.left_out:
@@ -169,7 +169,7 @@ def _verdict(check: Check) -> tuple[str, str, str]:
     return check.name, f"{count} {unit}", check.meaning
 
 
-@click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=_SESSION_HELP)
+@click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=SESSION_HELP)
 @click.argument("session", metavar="SESSION")
 @json_option
 def inspect_command(session: str, as_json: bool) -> None:
@@ -181,7 +181,7 @@ def inspect_command(session: str, as_json: bool) -> None:
     Exit status: 0, 1 if the output cannot be written, 2 if the session or an option cannot be used, 130 interrupted.
     """
     with progressing() as progress:
-        recording = _opened(session)
+        recording = opened_recording(session)
         found = inspect_rows(recording.rows, progress=progress("Inspecting", len(recording.rows)))
     if as_json:
         print_json({"file": recording.name, **asdict(found)})

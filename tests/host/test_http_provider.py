@@ -72,7 +72,7 @@ class TestAnswers:
         """A tool, a call with its result, and the next call; the words beside a call stay words."""
         made = {"id": "c2", "type": "function", "function": {"name": "look", "arguments": '{"at": 2}'}}
         chat.side_effect = [answer(None, tool_calls=[made])]
-        called = [TextBlock(text="Let me see."), ToolCallBlock(id="c1", name="look", input={"at": 1})]
+        called: list[Any] = [TextBlock(text="Let me see."), ToolCallBlock(id="c1", name="look", input={"at": 1})]
         rows = [
             Message(role="user", content="Where?"),
             Message(role="assistant", content=called),

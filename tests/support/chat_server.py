@@ -39,6 +39,7 @@ def serving(reply: Callable[[dict[str, Any]], Said]) -> Iterator[ChatServer]:
             if isinstance(said, int):
                 data = {"error": {"message": f"status {said}"}}
             self.send_response(said if isinstance(said, int) else 200)
+            self.send_header("Retry-After", "0")
             self.end_headers()
             self.wfile.write(json.dumps(data).encode())
 
