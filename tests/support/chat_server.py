@@ -26,11 +26,15 @@ def serving(reply: Callable[[dict[str, Any]], Said]) -> Iterator[ChatServer]:
     """Runs a server whose answers `reply` gives; each takes the body of the request."""
 
     class Handler(BaseHTTPRequestHandler):
+        wbufsize = 65_536  # one packet for each answer: two would wait for each other
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             told.bodies.append(body)
             said = reply(body)
             if said is None:
+                self.close_connection = True
                 return
             message = said if isinstance(said, dict) else {"content": said if isinstance(said, str) else None}
             usage = {"prompt_tokens": 900, "completion_tokens": 50}
@@ -39,9 +43,11 @@ def serving(reply: Callable[[dict[str, Any]], Said]) -> Iterator[ChatServer]:
             if isinstance(said, int):
                 data = {"error": {"message": f"status {said}"}}
             self.send_response(said if isinstance(said, int) else 200)
+            text = json.dumps(data).encode()
             self.send_header("Retry-After", "0")
+            self.send_header("Content-Length", str(len(text)))
             self.end_headers()
-            self.wfile.write(json.dumps(data).encode())
+            self.wfile.write(text)
 
         def log_message(self, *_: Any) -> None:
             """Says nothing."""

@@ -14,12 +14,13 @@ import pytest
 from click.testing import Result
 
 from tests.support.chat_server import ChatServer, Said, serving
-from tests.support.cli import NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
+from tests.support.cli import NARROW, call, plain_terminal, refusal, store  # noqa: F401
 from tests.support.rows import tool_session
 
 STEPS = {"You write questions": "part", "Write two questions about things": "absent", "an agent has before": "answer"}
 STEPS |= {"Say for each answer": "grade"}
 FACTS = ["the order is there", "it is blue"]
+SESSION = tool_session(18, size=800)
 HELD = "AKIA" + "Q7X2M5V6K3J7W4T6"
 
 
@@ -83,7 +84,7 @@ def model() -> Iterator[Examinee]:
 def server(model: Examinee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
     """The model's server; the session is in the working folder."""
     monkeypatch.chdir(tmp_path)
-    recorded(tmp_path)
+    store(tmp_path / "session.jsonl", SESSION)
     with serving(model) as told:
         yield told
         model.let_go.set()
@@ -95,6 +96,12 @@ def exam(server: ChatServer, *options: object, model: str = "gpt-6.2-sol") -> Re
         return call("exam", "session.jsonl", "--provider", server.address, "--model", model, *NARROW, "--yes", *options)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def few() -> tuple[str, Path]:
+    """The option for two questions, which take no calls."""
+    questions = [{"kind": kind, "text": f"{kind}?", "facts": FACTS} for kind in ("why", "done")]
+    return "--questions", store(Path("few.json"), [questions])
 
 
 def kept() -> dict[str, Any]:
@@ -132,9 +139,8 @@ def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee
 
 def test_what_the_views_hold_is_what_is_asked_about(server: ChatServer, model: Examinee) -> None:
     """The request has the summaries; the newest rows have its size, and no summary; secrets go nowhere."""
-    rows = tool_session(40, size=800)
-    rows[0]["content"] += f" The key is {HELD}."
-    store(Path("session.jsonl"), rows)
+    first = {**SESSION[0], "content": f"{SESSION[0]['content']} The key is {HELD}."}
+    store(Path("session.jsonl"), [first, *SESSION[1:]])
     assert exam(server).exit_code == 0
 
     answers = [
@@ -174,50 +180,49 @@ def test_one_answer_that_is_no_json_is_asked_for_again_and_only_nonsense_ends_it
     assert told.stderr.splitlines()[-1].startswith("Error: gpt-6.2-sol wrote no question: its answer is not the JSON")
 
 
-@pytest.mark.parametrize("said", [{"refusal": ""}, 400, 422])
+@pytest.mark.parametrize("said", [{"refusal": ""}, 400])
 def test_a_refusal_costs_one_answer_and_the_next_run_asks_for_it_alone(
     server: ChatServer, model: Examinee, said: Said
 ) -> None:
     model.instead = {"answer": [said, "I will not say that."]}
-    told = exam(server)
+    told = exam(server, *few())
     assert told.exit_code == 3
     assert told.stderr.splitlines()[-1].startswith("MISSING: 1 answer of the model; the same command asks again. ")
     assert "error" in kept()["answers"]["1"]["request"]
     assert kept()["answers"]["2"]["request"]["text"] == "I will not say that."
 
     model.steps.clear()
-    assert exam(server).exit_code == 0
+    assert exam(server, *few()).exit_code == 0
     assert model.steps == ["answer", "grade"], "the summaries are kept too"
 
 
 def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) -> None:
     model.instead = {"answer": ["word " * 50_000]}
-    assert exam(server).exit_code == 0
+    assert exam(server, *few()).exit_code == 0
     assert len(kept()["answers"]["1"]["request"]["text"]) == 4_000
 
 
 def test_a_model_that_calls_recall_for_ever_is_not_followed(server: ChatServer, model: Examinee) -> None:
     function = {"name": "recall", "arguments": '{"words": "x"}'}
     calls: Said = {"content": "Hm.", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
-    model.instead = {"answer": [*["No."] * 11, *[calls] * 5]}
-    assert exam(server).exit_code == 0
+    model.instead = {"answer": [*["No."] * 2, *[calls] * 5]}
+    assert exam(server, *few()).exit_code == 0
     assert kept()["answers"]["1"]["recall"] == {"text": "Hm.", "recalls": [{"words": "x"}] * 4}
 
 
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        (0, "Error: gpt-6.2-sol failed 3 times in a row: TimeoutError: no answer within 0.3 s"),
+        (0, "Error: gpt-6.2-sol failed 3 times in a row: TimeoutError: no answer within 1 s"),
         (500, "Error: gpt-6.2-sol failed 3 times in a row: ProviderUnavailableError: HTTP 500"),
         (401, "Error: gpt-6.2-sol cannot be asked: AuthenticationError: HTTP 401"),
-        (None, "Error: gpt-6.2-sol failed 3 times in a row: ProviderUnavailableError: "),
     ],
 )
 def test_a_model_that_is_slow_or_down_ends_the_exam_and_what_was_paid_for_is_kept(
     server: ChatServer, model: Examinee, said: Said, says: str
 ) -> None:
     model.instead = {"answer": ["Blue.", "Red.", *[said] * 9]}
-    told = exam(server, "--timeout", "0.3" if said == 0 else "30")
+    told = exam(server, *few(), "--timeout", "1" if said == 0 else "30")
     assert told.exit_code == 2
     assert told.stderr.splitlines()[-1].startswith(says)
     assert [kept()["answers"][at]["request"].get("text") for at in "12"] == ["Blue.", "Red."]
@@ -225,29 +230,28 @@ def test_a_model_that_is_slow_or_down_ends_the_exam_and_what_was_paid_for_is_kep
     model.instead.clear()
     model.let_go.set()
     model.steps.clear()
-    assert exam(server, "--timeout", "0.3" if said == 0 else "30").exit_code == 0
-    assert model.steps.count("answer") == 4 * 11 - 2
+    assert exam(server, *few(), "--timeout", "1" if said == 0 else "30").exit_code == 0
+    assert model.steps.count("answer") == 4 * 2 - 2
     assert {"part", "absent", "summary"}.isdisjoint(model.steps)
 
 
 @pytest.mark.parametrize("step", ["summary", "part", "answer", "grade"])
 def test_ctrl_c_keeps_what_was_paid_for(server: ChatServer, model: Examinee, step: str, no_hang: None) -> None:
     """In each step: the second run asks for what the first has not got."""
-    good: list[Said] = {"part": [model.part("")], "grade": [model.grade("")]}.get(step, ["Goal: it was done."])
-    model.instead = {step: [*good, -1]}
+    good = {"part": model.part(""), "grade": model.grade("")}.get(step, "Goal: it was done.")
+    model.instead = {step: [good, -1]}
     told = exam(server)
     assert (told.exit_code, told.stderr.splitlines()[-1]) == (130, "Interrupted.")
-    paid = len(model.steps) - 1
 
     model.instead.clear()
     model.let_go.set()
     second = exam(server)
     assert second.exit_code == 0, second.output
-    whole = len(model.steps) - 1
-    model.steps.clear()
-    assert exam(server, "--json", "whole.json").exit_code == 0
-    assert whole == len(model.steps)
-    assert paid > 0
+    asked = {name: model.steps.count(name) for name in ("part", "absent", "answer", "grade")}
+    once = {"part": 5, "absent": 1, "answer": 44, "grade": 11}
+    if step in once:
+        once[step] += 1  # the one that was interrupted
+    assert asked == once
 
 
 def test_the_same_questions_are_given_to_another_model(server: ChatServer, model: Examinee) -> None:
@@ -270,7 +274,7 @@ def test_the_same_questions_are_given_to_another_model(server: ChatServer, model
 
 def test_without_a_model_the_pipe_runs_and_recall_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    recorded(tmp_path)
+    store(tmp_path / "session.jsonl", SESSION)
     told = call("exam", "session.jsonl", "--provider", "offline", *NARROW)
     assert told.exit_code == 0, told.output
     facts = kept()["results"][-1]["facts"]
