@@ -14,6 +14,8 @@ from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import refusal
+from context_summarize.redaction import build_redactor
+from context_summarize.replay.held import Values
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
@@ -94,6 +96,8 @@ class _Session:
         self.hooks = self
         self._providers = providers
         self._result = result
+        rendered = [row for row, number in zip(result.rows, result.numbers, strict=True) if number]
+        self._values = Values(rendered, build_redactor(result.redact) or str)
         self._reason = ""
         self._made: list[dict[str, Any]] = []
         """The compactions of the current request."""
@@ -119,6 +123,7 @@ class _Session:
                 before_tokens=data["tokens"] + data["tokens_saved"],
                 after_tokens=data["tokens"],
                 made_rows=ours,
+                summarised=self._values.held(view, ours),
                 **{name: data[name] for name in _FIGURES},
             )
             self._result.compactions.append(made)
