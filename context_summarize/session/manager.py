@@ -261,14 +261,25 @@ class SummarizingContextManager:
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(session.log, session.cut.groups, query, limit)
 
+    async def show(self, summary: int) -> str:
+        """Returns a summary in full, as the request shows it; `summary` is its place, counted from 1.
+
+        Raises:
+            SteeringError: the request has no such summary.
+        """
+        await self._incoming.ready()
+        return await self._steering.show(summary)
+
     async def statistics(self) -> Statistics:
-        """Returns the calls, tokens, dollars and seconds that this session's summaries have taken so far."""
+        """Returns the parts of the request, and what this session's summaries have taken so far."""
         tokens, session, served = await self.get_token_count(), self._session, self._host.served
-        shown = session.view(hides_system=self._host.system.text is not None).summaries
+        view = session.view(hides_system=self._host.system.text is not None)
+        shown = view.summaries
         return replace(
             self._services.totals,
             messages=len(session.log),
             view_tokens=tokens,
+            parts=session.parts(view),
             budget=served.budget if served and self._services.totals.requests else None,
             summaries=len(shown),
             fallbacks=sum(text.fallback for text in shown),

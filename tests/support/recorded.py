@@ -240,6 +240,7 @@ class Player:
 
     async def _end(self) -> None:
         told = _untimed(asdict(await self._manager.statistics()))
+        del told["parts"]  # the size of the rows that the tape has anyway
         self._tape.note("event", "the statistics", [told, await self._manager.get_token_count()])
         self._tape.note("event", "the history", untimed(await self._manager.get_messages()))
         await self._manager.finish()
