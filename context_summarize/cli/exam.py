@@ -1,4 +1,4 @@
-"""`context-summarize exam`: does a model still know a session, from the request that this module sends?"""
+"""`context-summarize exam`: asks a model what it still knows of a session, from the request that this module sends."""
 
 from __future__ import annotations
 
@@ -94,33 +94,30 @@ class _Exam:
         async with opened(**self._asked) as (name, provider):
             budget = await request_budget(self._config, budget_of(self._config, self._asked), provider)
             prices = prices_for(name, provider)
-        config = replace(self._config, cache="memory")
-        step = progress("Estimating", len(self._rows))
+        config, step = replace(self._config, cache="memory"), progress("Estimating", len(self._rows))
         played = await replay(
             self._rows, OfflineProvider(self._count), config=config, token_budget=budget, progress=step
         )
         data, view = self._paper.data, played.requests[-1].tokens if played.requests else 0
-        calls = read = wrote = 0
-        if not data["questions"]:
-            calls, read, wrote = SPANS + 1, SPANS * TOKENS + view, 300 * SPANS
-        if not data["answers"]:
-            calls, read = calls + played.provider_calls, read + played.provider_input_tokens
-            wrote += played.provider_output_tokens
         asked = len(data["questions"]) or 2 * SPANS + 2
         left = len(ARMS) * asked - sum(map(len, data["answers"].values()))
         answers, grades = left * 4 // 3, asked - len(data["grades"])  # some answers take a call of recall before them
-        calls, read, wrote = calls + answers + grades, read + answers * view + grades * 600, wrote + 100 * calls
+        calls, read = answers + grades, answers * view + grades * 600
+        if not data["questions"]:
+            calls, read = calls + SPANS + 1, read + SPANS * TOKENS + view
+        if not data["answers"]:
+            calls, read = calls + played.provider_calls, read + played.provider_input_tokens
+        wrote = 200 * calls
         costs = f"some {prices.of_calls(read, wrote):.2f} dollars at list prices of {prices.name}" if prices else ""
         return f"About {calls:,} calls, {read:,} tokens in, {wrote:,} out: {costs or 'dollars unknown'}."
 
     async def run(self, progress: Progressing, seconds: float, questions: Path | None) -> None:
         """Plays the session, and asks for what the paper lacks."""
         paper, config, clean = self._paper, self._config, build_redactor(self._config.redact) or str
+        budget, step = budget_of(config, self._asked), progress("Summarising", len(self._rows))
         async with opened(**self._asked) as (name, provider):
             if name == OfflineProvider.name:
                 provider = OfflineExaminee(self._count, **provider.get_info().defaults)
-            budget = budget_of(config, self._asked)
-            step = progress("Summarising", len(self._rows))
             played = await replay(self._rows, provider, name=name, config=config, token_budget=budget, progress=step)
             if played.problem is not None:
                 raise CommandError(played.problem)
@@ -128,11 +125,8 @@ class _Exam:
             async with views_of(self._rows, provider, config, budget, self._count, clean) as views:
                 paper.data["tokens"] = views.tokens
                 if not paper.data["questions"]:
-                    await write_questions(
-                        model, paper, views, self._count, _ticking(progress("Writing questions", SPANS + 1))
-                    )
-                if not paper.data["questions"]:
-                    raise CommandError(f"{name} wrote no question: {paper.errors()[0]}")
+                    done = _ticking(progress("Writing questions", SPANS + 1))
+                    await write_questions(model, paper, views, self._count, done)
                 if questions is not None:
                     write_json(questions, paper.data["questions"])
                 asked = len(paper.data["questions"])

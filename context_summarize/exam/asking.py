@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,8 +23,9 @@ T = TypeVar("T")
 _CHARACTERS = 4_000
 """Characters of an answer that are read: a model that rambles is cut off."""
 _ATTEMPTS, _LONGEST_WAIT = 3, 60.0
-_FAILURES = 3
-"""Failed calls in a row that end the exam."""
+_FAILURES, _VALUES = 3, 20
+"""Failed calls in a row that end the exam, and JSON values of an answer that are looked at."""
+_OPENING = re.compile(r"[\[{]")
 _AGAIN = "\n\nYour last answer was not of this form. Answer with the JSON alone."
 
 
@@ -69,8 +71,13 @@ class Model:
         try:
             response: Any = await retrying(within, partial(self.provider.complete, request), self.seconds)
         except Exception as error:
-            self._failed(error)
-            raise UnansweredError(self.clean(f"{type(error).__name__}: {error_text(error)}")[:300]) from error
+            text = self.clean(f"{type(error).__name__}: {error_text(error)}")[:300]
+            self._failures += 1
+            if is_permanent(error):
+                raise CommandError(f"{self.name} cannot be asked: {text}") from error
+            if self._failures >= _FAILURES:
+                raise CommandError(f"{self.name} failed {_FAILURES} times in a row: {text}") from error
+            raise UnansweredError(text) from error
         answer, calls = read_answer(response, _CHARACTERS), list(getattr(response, "tool_calls", None) or ())
         for name, figure in (("calls", 1), ("input", answer.input_tokens), ("output", answer.output_tokens)):
             self.used[name] = self.used.get(name, 0) + figure
@@ -78,14 +85,6 @@ class Model:
             raise UnansweredError("it says nothing")
         self._failures = 0
         return answer.text, calls
-
-    def _failed(self, error: Exception) -> None:
-        self._failures += 1
-        text = self.clean(f"{type(error).__name__}: {error_text(error)}")[:300]
-        if is_permanent(error):
-            raise CommandError(f"{self.name} cannot be asked: {text}") from error
-        if self._failures >= _FAILURES:
-            raise CommandError(f"{self.name} failed {_FAILURES} times in a row: {text}") from error
 
     async def ask_json(self, step: str, instructions: str, text: str, read: Callable[[Any], T | None]) -> T:
         """Returns what `read` makes of the JSON in an answer; it returns None for JSON that is not as asked for.
@@ -110,14 +109,11 @@ def told(instructions: str, text: str, question: str = "") -> list[Message]:
 
 def _values(text: str) -> list[Any]:
     """Returns the first JSON objects and arrays in a text; a model may write words around them."""
-    decoder, found, at = json.JSONDecoder(), [], 0
-    for _ in range(20):
-        starts = [start for sign in "[{" if (start := text.find(sign, at)) >= 0]
-        if not starts:
-            break
+    decoder, found, at = json.JSONDecoder(), list[Any](), 0
+    while len(found) < _VALUES and (start := _OPENING.search(text, at)):
         try:
-            value, at = decoder.raw_decode(text, min(starts))
+            value, at = decoder.raw_decode(text, start.start())
             found.append(value)
         except (ValueError, RecursionError):
-            at = min(starts) + 1
+            at = start.end()
     return found

@@ -61,8 +61,8 @@ def _is_question(value: Any) -> bool:
 async def write_questions(model: Model, paper: Paper, views: Views, count: Count, done: Callable[[], None]) -> None:
     """Has the questions written that the paper lacks, by parts of the session; a part that fails is kept as an error.
 
-    Args:
-        done: called after each part.
+    Raises:
+        CommandError: it writes none.
     """
     kinds, asks = [*KINDS], list[tuple[str, str, str, Callable[[Any], Any]]]()
     for at, span in enumerate(spans(views.summarised, count)):
@@ -81,6 +81,8 @@ async def write_questions(model: Model, paper: Paper, views: Views, count: Count
         done()
     parts = paper.data["parts"].values()
     paper.data["questions"] = [question for part in parts if isinstance(part, list) for question in part]
+    if not paper.data["questions"]:
+        raise CommandError(f"{model.name} wrote no question: {paper.errors()[0]}")
 
 
 def spans(messages: Sequence[str], count: Count) -> Iterator[str]:
