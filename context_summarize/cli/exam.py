@@ -149,7 +149,8 @@ def _print(paper: Paper) -> None:
         for line in data["results"]
         if line["questions"]
     ]
-    table(("Kind", "Questions", *(name.capitalize() for name in ARMS.values())), rows)
+    if rows:
+        table(("Kind", "Questions", *(name.capitalize() for name in ARMS.values())), rows)
     used, recalls = data["used"], [len(one["recall"].get("recalls", ())) for one in data["answers"].values()]
     sentence(
         f"\nThe request has {data['tokens']:,} tokens. recall was called {sum(recalls)} times. Beside the summaries, "

@@ -85,7 +85,7 @@ async def grade_all(model: Model, paper: Paper, done: Callable[[], None]) -> Non
             try:
                 paper.data["grades"][str(number)] = await model.ask_json("grade", _GRADE, text, read)
             except UnansweredError as error:
-                paper.data["answers"][str(number)]["grading"] = {"error": str(error)}
+                paper.data["grades"][str(number)] = {"error": str(error)}
             paper.save()
         done()
 
@@ -97,9 +97,12 @@ def results(paper: Paper) -> list[dict[str, Any]]:
         graded = [
             (question, grades)
             for number, question in enumerate(paper.data["questions"], 1)
-            if kind in (question["kind"], "all") and (grades := paper.data["grades"].get(str(number)))
+            if kind in (question["kind"], "all")
+            and "error" not in (grades := paper.data["grades"].get(str(number), {}))
         ]
         facts = {arm: sum(len(question["facts"]) for question, grades in graded if arm in grades) for arm in ARMS}
         right = {arm: sum(grades.get(arm, 0) for _, grades in graded) for arm in ARMS}
-        lines.append({"kind": kind, "questions": len(graded), "facts": right, "of": facts})
+        lines.append(
+            {"kind": kind, "questions": sum(bool(grades) for _, grades in graded), "facts": right, "of": facts}
+        )
     return lines

@@ -49,5 +49,6 @@ class Paper:
 
     def errors(self) -> list[str]:
         """Returns the errors that stand in place of questions, answers and grades."""
-        asked = [one for given in self.data["answers"].values() for one in given.values() if "error" in one]
-        return [part for part in self.data["parts"].values() if isinstance(part, str)] + [one["error"] for one in asked]
+        found = [part for part in self.data["parts"].values() if isinstance(part, str)]
+        asked = [one for given in self.data["answers"].values() for one in given.values()]
+        return found + [one["error"] for one in (*asked, *self.data["grades"].values()) if "error" in one]

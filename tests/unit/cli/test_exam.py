@@ -196,6 +196,19 @@ def test_a_refusal_costs_one_answer_and_the_next_run_asks_for_it_alone(
     assert model.steps == ["answer", "grade"], "the summaries are kept too"
 
 
+def test_grades_that_are_no_json_are_asked_for_again_by_the_next_run(server: ChatServer, model: Examinee) -> None:
+    model.instead = {"grade": ["Well done!"] * 2}
+    told = exam(server, *few())
+    assert told.exit_code == 3
+    assert "MISSING: 1 answer of the model" in told.stderr
+    assert kept()["results"][-1]["questions"] == 1
+
+    model.steps.clear()
+    told = exam(server, *few())
+    assert (told.exit_code, model.steps) == (0, ["grade"])
+    assert kept()["results"][-1]["questions"] == 2
+
+
 def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) -> None:
     model.instead = {"answer": ["word " * 50_000]}
     assert exam(server, *few()).exit_code == 0
