@@ -49,8 +49,8 @@ LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/r
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window; half a minute
-	$(BIN)/context-summarize replay examples/airline-desk.jsonl
+demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window, and ask what was said early
+	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; two minutes on two idle cores
 	@echo "All tests, side by side: some two minutes on two idle cores, and a skipped one is listed with its reason …"

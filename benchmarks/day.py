@@ -57,7 +57,7 @@ async def main() -> None:
     print(f"{used.compactions} compactions, {used.calls} calls with {used.input_tokens:,} tokens in", end=" ")
     print(f"and {used.output_tokens:,} out; the largest request {max(one.tokens for one in ours):,}")
     for prices in MODELS.values():
-        calls = (used.input_tokens * prices.input + used.output_tokens * prices.output) / 1e6
+        calls = prices.of_calls(used.input_tokens, used.output_tokens)
         sent = prices.of_requests(ours)
         print(f"{prices.name}: requests {sent:.2f}, summaries {calls:.2f}, together {sent + calls:.2f};", end=" ")
         print(f"the whole history each time {prices.of_requests(whole(rows)):.2f}")

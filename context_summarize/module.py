@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "context-summarize"
 _AFTER_OTHERS = 900
-_CAPABILITIES = ("compact", "preview", "statistics", "undo", "pin", "unpin", "request_retention")
+_CAPABILITIES = ("compact", "preview", "show", "statistics", "undo", "pin", "unpin", "request_retention")
 """Methods of the manager that are registered as `context.…`, for the tool `context`; the last one is for loops."""
 
 

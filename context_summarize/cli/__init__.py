@@ -7,6 +7,7 @@ import sys
 import click
 
 from context_summarize.cli.common import Commands, echo, plain, remark
+from context_summarize.cli.exam import exam_command
 from context_summarize.cli.recordings import inspect_command, replay_command
 from context_summarize.replay.page import DISTRIBUTION
 from context_summarize.summaries.prompts import load_prompts
@@ -48,5 +49,5 @@ def prompts_command(name: str) -> None:
         remark(f"WARNING: {segment.path}: {text}", "yellow")
 
 
-for command in (inspect_command, prompts_command, replay_command):
+for command in (exam_command, inspect_command, prompts_command, replay_command):
     main.add_command(command)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from context_summarize.cli.common import (
     sentence,
     table,
 )
+from context_summarize.cli.providers import budget_of, opened, prices_for, provider_options
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
@@ -35,22 +34,15 @@ from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
-from context_summarize.session.windows import Window
 from context_summarize.stores import open_file
-from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rendered import counted
 
-_WINDOW, _MAX_OUTPUT = 40_000, 4_000
-_TOKENS = click.IntRange(min=1)
-_SESSION_HELP = (
+SESSION_HELP = (
     "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code or Codex, or messages in "
     "OpenAI's or Anthropic's form, one a line or in a JSON array; or the id of a session that Amplifier has stored, or "
     "the beginning of one; or - for standard input."
 )
-_CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
-_WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
-_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
-_PROVIDER_HELP = "An installed provider module, such as provider-openai.  [default: offline, code without a model]"
+CONFIG_HELP = "A setting, such as keep_recent=20; may be repeated. VALUE is JSON, else text; `none` means no value."
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
     "network. A model writes better summaries (--provider)."
@@ -67,12 +59,10 @@ _NAMED = 3
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Shorter", "Waited", "Why")
 
 
-@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=_SESSION_HELP)
+@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
 @click.argument("session", metavar="SESSION")
-@click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
-@click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
-@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
-@click.option("--provider", metavar="NAME", help=_PROVIDER_HELP)
+@provider_options(required=False)
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
 @json_option
@@ -85,17 +75,18 @@ def replay_command(
     request that an agent would send at that point. It sends data only to the provider that writes the summaries.
 
     --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
-    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
-    seconds, ok, compactions (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
+    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens, dollars and
+    dollars_whole_history (at list prices; null if the model has none), seconds, ok, compactions (a list), checks (a
+    list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
     Exit status: 0 all checks passed, 1 if a check failed or the output cannot be written, 2 if the session or an
     option cannot be used, 3 if the provider was asked for summaries and every one failed, 130 interrupted.
     """
     if html is not None:
         check_page(Path(html))
-    config = _checked(read_config(settings))
+    config = checked(read_config(settings))
     with progressing() as progress:
-        recording = _opened(session)
+        recording = opened_recording(session)
         result = asyncio.run(_played(recording.rows, config, progress, **asked))
     if html is not None:
         write_page(result, Path(html), recording.name)
@@ -110,7 +101,7 @@ def replay_command(
         click.get_current_context().exit(1 if result.failed else 3)
 
 
-def _checked(config: Config) -> Config:
+def checked(config: Config) -> Config:
     """Returns the settings; raises CommandError for `persistence`, and for a cache in a folder that may be misspelt."""
     if config.persistence is not None:
         raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
@@ -120,7 +111,7 @@ def _checked(config: Config) -> Config:
     return config
 
 
-def _opened(session: str) -> Recording:
+def opened_recording(session: str) -> Recording:
     """Returns the recording that the argument names; prints what is left out of it on stderr."""
     recording = open_recording(session)
     if recording.left_out:
@@ -128,47 +119,15 @@ def _opened(session: str) -> Recording:
     return recording
 
 
-async def _played(
-    rows: Sequence[JsonRow],
-    config: Config,
-    progress: Progressing,
-    provider: str | None,
-    window: int | None,
-    max_output: int | None,
-) -> ReplayResult:
-    """Returns the replay with the provider of this name, and cleans the provider up."""
-    from amplifier_core.testing import MockCoordinator
-
-    played = partial(replay, rows, config=config, progress=progress("Replaying", len(rows)))
-    if provider in (None, OfflineProvider.name):
-        sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
-        return await played(OfflineProvider(TokenCounter().count, **sizes))
-    budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
-    coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
-    try:
-        name, mounted = await _mounted(provider, coordinator)
-        return await played(mounted, name=name, token_budget=budget)
-    finally:
-        await coordinator.cleanup()
-        await asyncio.sleep(0.2)  # a process that ends sooner may crash in a thread of amplifier-core's kernel
-
-
-async def _mounted(module: str, coordinator: Any) -> tuple[str, Any]:
-    """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`."""
-    found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
-    if module not in found:
-        known = ", ".join(sorted(name for name in found if name.startswith("provider-"))) or "none"
-        raise CommandError(f"no provider module {module!r} in this Python environment; installed: {known}")
-    try:
-        cleanup = await found[module].load()(coordinator, {})
-    except Exception as error:
-        raise CommandError(f"{module} cannot be mounted: {type(error).__name__}: {error}") from error
-    if callable(cleanup):
-        coordinator.register_cleanup(cleanup)
-    mounted: dict[str, Any] = coordinator.get("providers")
-    if not mounted:
-        raise CommandError(f"{module} mounted no provider; is its key set in the environment?")
-    return next(iter(mounted.items()))
+async def _played(rows: Sequence[JsonRow], config: Config, progress: Progressing, **asked: Any) -> ReplayResult:
+    """Returns the replay with the provider that the options ask for, and cleans it up."""
+    async with opened(**asked) as (name, provider):
+        budget = budget_of(config, asked)
+        result = await replay(
+            rows, provider, config=config, name=name, token_budget=budget, progress=progress("Replaying", len(rows))
+        )
+    result.prices = prices_for(name, provider)
+    return result
 
 
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
@@ -210,7 +169,7 @@ def _verdict(check: Check) -> tuple[str, str, str]:
     return check.name, f"{count} {unit}", check.meaning
 
 
-@click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=_SESSION_HELP)
+@click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=SESSION_HELP)
 @click.argument("session", metavar="SESSION")
 @json_option
 def inspect_command(session: str, as_json: bool) -> None:
@@ -222,7 +181,7 @@ def inspect_command(session: str, as_json: bool) -> None:
     Exit status: 0, 1 if the output cannot be written, 2 if the session or an option cannot be used, 130 interrupted.
     """
     with progressing() as progress:
-        recording = _opened(session)
+        recording = opened_recording(session)
         found = inspect_rows(recording.rows, progress=progress("Inspecting", len(recording.rows)))
     if as_json:
         print_json({"file": recording.name, **asdict(found)})

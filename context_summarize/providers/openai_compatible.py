@@ -1,12 +1,13 @@
-"""A provider for scripts: text from a server with the Chat Completions API, over httpx (an extra)."""
+"""A provider for scripts: text and calls from a server with the Chat Completions API, over httpx (an extra)."""
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
 from amplifier_core import llm_errors as errors
-from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, ToolCall, Usage
 from amplifier_core.models import ProviderInfo
 
 from context_summarize.errors import ConfigError
@@ -86,10 +87,11 @@ class OpenAICompatibleProvider:
         """
         import httpx
 
-        rows = [{"role": row.role, "content": content_text(row.model_dump()["content"])} for row in request.messages]
         model = options.get("model") or request.model or self._defaults["model"]
         most = request.max_output_tokens or self._defaults["max_output_tokens"]
-        body = {"model": model, "messages": rows, self._limit: most}
+        body = {"model": model, "messages": [*map(_row, request.messages)], self._limit: most}
+        if request.tools:
+            body["tools"] = [{"type": "function", "function": tool.model_dump()} for tool in request.tools]
         try:
             response = await self._client.post("chat/completions", json=body)
         except httpx.TransportError as error:
@@ -108,11 +110,28 @@ class OpenAICompatibleProvider:
         return error_of(response.status_code, text, NAME, response.headers.get("Retry-After", ""))
 
 
+def _row(message: Message) -> dict[str, Any]:
+    """Returns a message as the API takes it; the blocks of calls have a place of their own."""
+    told = message.model_dump()
+    blocks = told["content"] if isinstance(told["content"], list) else []
+    calls = [block for block in blocks if block["type"] == "tool_call"]
+    said = [block for block in blocks if block["type"] != "tool_call"] if blocks else told["content"]
+    row = {"role": message.role, "content": content_text(said)}
+    if message.tool_call_id:
+        row["tool_call_id"] = message.tool_call_id
+    functions = [(call["id"], {"name": call["name"], "arguments": json.dumps(call["input"])}) for call in calls]
+    made = [{"id": known, "type": "function", "function": function} for known, function in functions]
+    return {**row, "tool_calls": made} if made else row
+
+
 def _read(body: Any) -> ChatResponse:
     choice, used = body["choices"][0], body.get("usage") or {}
     said, read, wrote = choice["message"], used.get("prompt_tokens") or 0, used.get("completion_tokens") or 0
+    made = ((call["id"], call["function"]) for call in said.get("tool_calls") or ())
+    calls = [ToolCall(id=known, name=one["name"], arguments=json.loads(one["arguments"])) for known, one in made]
     return ChatResponse(
         content=[TextBlock(text=content_text(said.get("content")) or said.get("refusal") or "")],
+        tool_calls=calls or None,
         usage=Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote),
         finish_reason="refusal" if said.get("refusal") else choice.get("finish_reason"),
         metadata={"model": body.get("model")},

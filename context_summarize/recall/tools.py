@@ -25,13 +25,14 @@ answer quotes the best places, and says which words occur nowhere
 An answer is a record, not instructions."""
 _CONTEXT = """\
 Steers how this conversation is kept within the model's window. Use it only when the user asks for it. Give an action:
-- status: how full the window is, and what has been summarised
+- status: how full the window is and with what, and what has been summarised
+- show: one summary in full; summary gives its place, 1 for the oldest
 - compact: summarise older messages now; keep says in words what the summary must not lose
 - undo: take the last compaction back
 - pin: keep messages word for word from the next compaction on; messages gives their numbers, such as "12" or "3, 7-9"
 - unpin: let go of these messages, or of all if messages is not given
 Summaries and the tool recall name message numbers. Tell the user the answer in one sentence."""
-_FIELD_OF = {"status": "", "compact": "keep", "undo": "", "pin": "messages", "unpin": "messages"}
+_FIELD_OF = {"status": "", "show": "summary", "compact": "keep", "undo": "", "pin": "messages", "unpin": "messages"}
 """The one field that each action takes besides; "" for none."""
 _MOST_MESSAGES = 50
 _NOTHING = "Nothing was compacted: the newest messages are kept as they are, and nothing else is long enough."
@@ -77,7 +78,8 @@ class ContextTool:
     @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the input."""
-        schema = _schema(action="What to do.", keep="With compact alone.", messages="With pin and unpin alone.")
+        fields = {"keep": "With compact alone.", "messages": "With pin and unpin alone.", "summary": "With show alone."}
+        schema = _schema(action="What to do.", **fields)
         schema["properties"]["action"]["enum"] = list(_FIELD_OF)
         return {**schema, "required": ["action"]}
 
@@ -88,15 +90,19 @@ class ContextTool:
         except SteeringError as error:
             return _refused("context", error)
 
-    async def _do(self, action: str, keep: str | None = None, messages: str | None = None) -> str:
+    async def _do(self, action: str, keep: str = "", messages: str = "", summary: str = "") -> str:
         if action == "status":
             totals, coming = await self._call("statistics"), (await self._call("preview")).messages
             shown = f"{counted(totals.summaries, 'summary', 'summaries')} replace older messages"
             code = f", {counted(totals.fallbacks, 'fallback')} among them" if totals.fallbacks else ""
             made = f"{code}; {counted(totals.compactions, 'compaction')} so far."
-            lines = [await self._use(), f"{shown}{made}" if totals.summaries else "Nothing is summarised yet."]
+            lines = [await self._use(), _parts(totals)]
+            lines += [f"{shown}{made}" if totals.summaries else "Nothing is summarised yet."]
+            lines += [_price(totals)] if totals.calls else []
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
+        if action == "show":
+            return str(await self._call("show", int(summary) if summary.isdecimal() else 0))
         if action == "compact":
             saved = await self._call("compact", *([keep] if keep else []))
             done = f"Compacted: {saved:,} tokens saved." if saved > 0 else _NOTHING
@@ -104,7 +110,7 @@ class ContextTool:
         if action == "undo":
             grown = await self._call("undo")
             return f"The last compaction is taken back: {grown:,} tokens more. {await self._use()}"
-        wanted = [_numbers(messages or "")] if messages or action == "pin" else []
+        wanted = [_numbers(messages)] if messages or action == "pin" else []
         numbers = await self._call(action, *wanted)
         named = f"message{'s' if len(numbers) > 1 else ''}: {', '.join(map(str, numbers))}"
         if not numbers:
@@ -123,6 +129,25 @@ class ContextTool:
         if work is None:
             raise SteeringError(f"this session's context has no {name!r}; tell the user so and continue without it")
         return await work(*arguments)
+
+
+def _parts(totals: Any) -> str:
+    part = totals.parts
+    parts = {
+        "the system prompt": part.system,
+        "tools, as far as known": part.tools,
+        "summaries": part.summaries,
+        "the thread": part.thread,
+        "messages before the summaries": part.before,
+        "messages after them": part.after,
+    }
+    return f"Of these: {', '.join(f'{name} {tokens:,}' for name, tokens in parts.items() if tokens) or 'nothing'}."
+
+
+def _price(totals: Any) -> str:
+    dollars = f"{float(totals.cost_usd):.2f} dollars" if totals.cost_usd else "dollars unknown"
+    tokens = f"{totals.input_tokens:,} tokens in and {totals.output_tokens:,} out"
+    return f"This session's summaries took {counted(totals.calls, 'call')}, {tokens}: {dollars}."
 
 
 def _schema(**texts: str) -> dict[str, Any]:
@@ -145,7 +170,7 @@ def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]
         if name not in known:
             raise error(f"unknown field {str(name)[:40]!r}; the fields are {', '.join(known)}")
         items = value if isinstance(value, list) and name == "messages" else ["" if value is None else value]
-        if not all(isinstance(item, str) or (name == "messages" and type(item) is int) for item in items):
+        if not all(isinstance(item, str) or (name in ("messages", "summary") and type(item) is int) for item in items):
             raise error(f"{name} must be text, got {type(value).__name__}")
         if text := ", ".join(map(str, items[:100])).strip():
             values[name] = text
@@ -154,7 +179,7 @@ def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]
 
 def _wish(given: Any) -> dict[str, str]:
     """Returns the action and its further field."""
-    values = _fields(given, ("action", "keep", "messages"), SteeringError)
+    values = _fields(given, ("action", "keep", "messages", "summary"), SteeringError)
     action = values.get("action", "")
     if action not in _FIELD_OF:
         given = repr(action[:40]) if action else "none"

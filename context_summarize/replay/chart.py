@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 from context_summarize.replay.result import ReplayResult
@@ -35,7 +35,11 @@ def chart(result: ReplayResult) -> Element:
     for tokens in range(0, int(most) + 1, _step(most)):
         drawn.append(element("path", d=f"M{_LEFT},{y(tokens):.1f}H{_RIGHT}", class_="line"))
         drawn.append(_text(_LEFT - 8, y(tokens) + 4, f"{tokens / 1000:g}k", text_anchor="end"))
-    drawn.append(_text(_RIGHT, _BOTTOM + 24, f"{len(result.requests):,} requests", text_anchor="end"))
+    for at in range(1, 5) if places else ():
+        number = at * (len(result.requests) - 1) // 4
+        drawn.append(_text(_LEFT + number * step, _BOTTOM + 22, f"{number + 1:,}", text_anchor="middle"))
+    drawn.append(_text(2, _BOTTOM + 22, "tokens"))
+    drawn.append(_text(_RIGHT + 24, _BOTTOM + 22, "requests"))
     drawn.append(element("path", d=f"M{_LEFT},{y(result.budget):.1f}H{_RIGHT}", class_="budget"))
     if places:
         history = curve((places[request.row], request.history_tokens) for request in result.requests)
@@ -47,12 +51,24 @@ def chart(result: ReplayResult) -> Element:
         title = element("title", f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens")
         dot = element("circle", title, cx=f"{places[line.row]:.1f}", cy=f"{y(line.after_tokens):.1f}", r="3")
         drawn.append(element("a", dot, href=f"#compaction-{number}"))
-    legend = {"history": result.history_tokens, "budget": result.budget, "requests": result.largest_view}
-    for at, (kind, tokens) in enumerate(legend.items()):
-        about = "requests, up to" if kind == "requests" else f"the {kind}"
-        for place, words in enumerate((about, f"{tokens:,} tokens")):
-            drawn.append(_text(_RIGHT + 8, 24 + 16 * (3 * at + place), words, class_=f"label-{kind}"))
+    drawn.extend(_labels(result, y))
     return drawn
+
+
+def _labels(result: ReplayResult, y: Callable[[int], float]) -> Iterator[Element]:
+    """Yields a label at the end of each line, and below the label above it."""
+    last = result.requests[-1].tokens if result.requests else 0
+    labels = [
+        (result.history_tokens, "history", "the history", result.history_tokens),
+        (result.budget, "budget", "the budget", result.budget),
+        (last, "requests", "requests, up to", result.largest_view),
+    ]
+    lowest = 14.0
+    for end, kind, about, tokens in sorted(labels, reverse=True):
+        lowest = max(lowest, y(end) - 4)
+        for line, words in enumerate((about, f"{tokens:,} tokens")):
+            yield _text(_RIGHT + 8, lowest + 16 * line, words, class_=f"label-{kind}")
+        lowest += 36
 
 
 def _sizes(result: ReplayResult, places: Mapping[int, float]) -> Iterator[tuple[float, int]]:

@@ -11,25 +11,24 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 from context_summarize.errors import CommandError
-from context_summarize.messages.reading import analyse, is_of_user
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import own_texts
-from context_summarize.notes.forms import spelled_values
-from context_summarize.notes.reading import read
-from context_summarize.notes.rules import sign_pattern
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
-from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
-from context_summarize.transcript.rendered import RenderedRow, counted
+from context_summarize.replay.result import Compaction, ReplayResult, Summarised, figures, row_text
+from context_summarize.transcript.rendered import counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _CHARS, _VALUES = 50_000, 200
 """Most characters of a text, and most values of a list. The page says how much is left out."""
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
+_CAPTION = (
+    "Tokens of the messages so far (history), of each request, and of what a request may hold (budget). A dot is a "
+    "compaction, and leads to it."
+)
 _ABOUT_VALUES = (
-    "An exact value is a name in a call, or a name or figure in the user's words. A merged summary is "
-    "measured against all messages behind it. What neither a summary nor the thread holds is still in the history, "
-    "where recall finds it."
+    "An exact value is a name in a call, or a name or figure in the user's words. A request holds it if any of its "
+    "rows does: a summary, the thread, or a message that is shown whole. What it does not hold is still in the "
+    "history, where recall finds it."
 )
 
 
@@ -78,7 +77,7 @@ def render_page(result: ReplayResult, title: str) -> str:
         element("title", f"{clean(title)} – replay"),
         element("style", style),
     )
-    drawn = element("div", chart(result), class_="wide")
+    drawn = element("figure", element("div", chart(result), class_="wide"), element("figcaption", _CAPTION))
     sizes = element("section", element("h2", "Size of each request"), element("p", _ABOUT_SIZES), drawn)
     body = element("main", *_header(result, title, clean), sizes, _compactions(result, clean))
     page = element("html", head, element("body", body), lang="en")
@@ -103,29 +102,14 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     section = element("section", element("h2", "Compactions"), element("p", _ABOUT_VALUES))
     if not result.compactions:
         section.append(element("p", "There was none: no request became large enough.", class_="quiet"))
-    numbered = zip(result.numbers, result.rows, strict=True)
-    messages = [_rendered(number, row, clean) for number, row in numbered if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
-        section.append(_compaction(number, line, before, messages, clean))
+        section.append(_compaction(number, line, before, clean))
         before = line.made_rows
     return section
 
 
-def _rendered(number: int, row: JsonRow, clean: Callable[[str], str]) -> RenderedRow:
-    facts = analyse(row)
-    said = own_texts(facts) if is_of_user(row, None) else ()
-    own = None if said is None or facts.role != "user" else clean("\n".join(said))
-    return RenderedRow(number, facts.role, None, clean(row_text(row)), own, len(facts.calls))
-
-
-def _compaction(
-    number: int,
-    line: Compaction,
-    before: Sequence[JsonRow],
-    messages: Sequence[RenderedRow],
-    clean: Callable[[str], str],
-) -> Element:
+def _compaction(number: int, line: Compaction, before: Sequence[JsonRow], clean: Callable[[str], str]) -> Element:
     """Returns one compaction: its figures, and the new rows of the module; `before` are its rows until then."""
     where = f"message {line.message:,}" if line.message else f"row {line.row:,}"
     size = f"{line.before_tokens:,} → {line.after_tokens:,} tokens"
@@ -138,45 +122,38 @@ def _compaction(
     calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
     made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}"
     done = f"{made}, {counted(line.shortened, 'message')} shortened, waited {line.wait_ms:,} ms."
-    opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
-    texts = [clean(row_text(row)) for row in line.made_rows]
-    stay = []
-    for at, row in enumerate(line.made_rows):
+    held, values = line.held
+    holds = f"The request holds {held:,} of {values:,} exact values of all messages that it shows as summaries."
+    opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}. {holds}", class_="quiet"))
+    summarised, stay = {(one.first, one.last): one for one in line.summarised}, []
+    for row in line.made_rows:
+        text = clean(row_text(row))
         span = row["metadata"].get("messages")
         if row in before:
             stay.append(f"{span[0]:,} to {span[1]:,}" if span else "thread")
         elif span:
-            others = "\n".join(text for place, text in enumerate(texts) if place != at)
-            opened.append(_summary(row, texts[at], others, messages))
+            opened.append(_summary(row, text, summarised[tuple(span)]))
         else:
-            opened.append(_opened("What code adds to the summaries", _text(texts[at])))
+            opened.append(_opened("What code adds to the summaries", _text(text)))
     if stay:
         opened.append(element("p", f"Shown as before: {', '.join(stay)}.", class_="quiet"))
     return opened
 
 
-def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
-    """Returns one summary with the values of its messages; `others` are the texts of the module's other rows."""
-    first, last = row["metadata"]["messages"]
-    readings = (read([message], sign_pattern(())) for message in messages[first - 1 : last])
-    values = [*dict.fromkeys(value for reading in readings for value in reading.values)]
-    here, there = map(spelled_values, (text, others))
-    lists = {
-        "Lost": [value for value in values if value not in here and value not in there],
-        "In another row of the request": [value for value in values if value not in here and value in there],
-        "Kept": [value for value in values if value in here],
-    }
-    kept = len(lists["Kept"])
-    level = row["metadata"].get("level")
-    name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")
-    share = f"{kept:,} of {len(values):,} exact values"
+def _summary(row: JsonRow, text: str, summarised: Summarised) -> Element:
+    """Returns one summary, with the exact values of its messages that the request holds, and those that it lost."""
+    held, level = summarised.held, row["metadata"].get("level")
+    values = len(held) + len(summarised.lost)
+    name = f"Messages {summarised.first:,} to {summarised.last:,}" + (f", merged (level {level})" if level else "")
+    share = f"the request holds {len(held):,} of {values:,} exact values"
+    lists = {"Lost": summarised.lost, "Held": held}
     return _opened(
         name,
         _text(text),
         *(_values(title, found) for title, found in lists.items() if found),
         beside=[
-            element("meter", value=f"{kept}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
-            element("span", f"keeps {share}"),
+            element("meter", value=f"{len(held)}", max=f"{max(1, values)}", aria_label=share),
+            element("span", share),
         ],
     )
 
@@ -193,6 +170,4 @@ def _text(text: str) -> Element:
 def _values(name: str, values: Sequence[str]) -> Element:
     listed = element("ul", *(element("li", value) for value in values[:_VALUES]))
     more = f", the first {_VALUES}" if len(values) > _VALUES else ""
-    return element(
-        "div", element("h3", f"{name}: {len(values):,}{more}"), listed, class_=f"values {name.split()[0].lower()}"
-    )
+    return element("div", element("h3", f"{name}: {len(values):,}{more}"), listed, class_=f"values {name.lower()}")

@@ -14,6 +14,8 @@ from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import refusal
+from context_summarize.redaction import build_redactor
+from context_summarize.replay.held import Values
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
@@ -99,6 +101,8 @@ class _Session:
         self.hooks = self
         self._providers = providers
         self._result = result
+        rendered = [row for row, number in zip(result.rows, result.numbers, strict=True) if number]
+        self._values = Values(rendered, build_redactor(result.redact) or str)
         self._reason = ""
         self._made: list[dict[str, Any]] = []
         """The compactions of the current request."""
@@ -124,6 +128,7 @@ class _Session:
                 before_tokens=data["tokens"] + data["tokens_saved"],
                 after_tokens=data["tokens"],
                 made_rows=ours,
+                summarised=self._values.held(view, ours),
                 **{name: data[name] for name in _FIGURES},
             )
             self._result.compactions.append(made)
@@ -176,7 +181,7 @@ class _Audit:
         tokens = sum(self._sizes)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
-        result.requests.append(RequestSize(number, tokens, result.history_tokens))
+        result.requests.append(RequestSize(number, tokens, result.history_tokens, sum(self._sizes[:same])))
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:

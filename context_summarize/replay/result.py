@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import accumulate
+from dataclasses import asdict, dataclass, field, fields
+from itertools import accumulate, pairwise
 from typing import Any
 
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import render_parts
+from context_summarize.replay.prices import SOL, Prices
 from context_summarize.transcript.rendered import counted
 
 _FIGURES = (
     "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
-    "provider_input_tokens provider_output_tokens seconds"
+    "provider_input_tokens provider_output_tokens dollars dollars_whole_history seconds"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """What a request holds of the messages of one of its summaries: their exact values, in whatever row of it."""
+
+    first: int
+    last: int
+    held: tuple[str, ...]
+    lost: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +53,14 @@ class Compaction:
     """`threshold` or `must_fit`, as its event says."""
     made_rows: tuple[JsonRow, ...] = ()
     """The rows that replace older messages from this request on, in the order of the request."""
+    summarised: tuple[Summarised, ...] = ()
+    """What the request holds of the messages of each of its summaries."""
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """How many exact values of all summarised messages the request holds, and of how many."""
+        held = sum(len(one.held) for one in self.summarised)
+        return held, held + sum(len(one.lost) for one in self.summarised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +72,8 @@ class RequestSize:
     tokens: int
     history_tokens: int
     """Tokens of all messages up to this request."""
+    cached: int = 0
+    """Tokens with which it begins as the request before it: what a provider's prompt cache holds."""
 
 
 @dataclass(slots=True)
@@ -91,6 +112,8 @@ class ReplayResult:
     """Tokens that one request may hold."""
     window: int | None = None
     """Tokens of the context window that gives the budget; None if the budget is set directly."""
+    prices: Prices | None = SOL
+    """The list prices of the model; None if none are known. Without a model those of a current one."""
     redact: bool | tuple[str, ...] = True
     """The setting of that name, for the texts of a page."""
     rows: list[JsonRow] = field(default_factory=list)
@@ -127,6 +150,21 @@ class ReplayResult:
         return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
 
     @property
+    def dollars(self) -> float | None:
+        """Dollars of all requests and summaries, without the model's own answers; None if the model has no price."""
+        if self.prices is None:
+            return None
+        summaries = self.prices.of_calls(self.provider_input_tokens, self.provider_output_tokens)
+        return self.prices.of_requests(self.requests) + summaries
+
+    @property
+    def dollars_whole_history(self) -> float | None:
+        """Dollars of an agent that sends the whole history with each request; None if the model has no price."""
+        sizes = [request.history_tokens for request in self.requests]
+        whole = (RequestSize(0, size, size, before) for before, size in pairwise([0, *sizes]))
+        return None if self.prices is None else self.prices.of_requests(whole)
+
+    @property
     def failed(self) -> Check | None:
         """The first check that failed."""
         return next((check for check in self.checks if not check.ok), None)
@@ -147,8 +185,12 @@ class ReplayResult:
         """Returns the output of `--json`: every figure, compaction and check, without rows."""
         data = {name: getattr(self, name) for name in _FIGURES.split()}
         data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
-        made = [asdict(line) for line in self.compactions]
-        data["compactions"] = [{key: value for key, value in line.items() if key != "made_rows"} for line in made]
+        texts = ("made_rows", "summarised")
+        data["compactions"] = [
+            {field.name: getattr(line, field.name) for field in fields(line) if field.name not in texts}
+            | dict(zip(("values_held", "values"), line.held, strict=True))
+            for line in self.compactions
+        ]
         data["checks"] = [{**asdict(check), "ok": check.ok} for check in self.checks]
         return data
 
@@ -160,14 +202,21 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     if result.failed_summaries:
         failed = counted(result.failed_summaries, "summary", "summaries")
         calls += f"; {failed} failed, fallback summaries replace them"
+    dollars = ("Dollars", "unknown", "the model has no list price here")
+    if result.prices is not None:
+        whole = f"sending the whole history costs {result.dollars_whole_history:.2f} ({result.prices.name})"
+        dollars = ("Dollars", f"{result.dollars:.2f}", whole)
+    held, values = result.compactions[-1].held if result.compactions else (0, 0)
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", largest),
         ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the previous request, good for a prompt cache"),
+        ("Exact values held", f"{held:,} of {values:,}", "of summarised messages, after the last compaction"),
         ("Provider calls", f"{result.provider_calls:,}", calls),
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
+        dollars,
     ]
 
 

@@ -206,13 +206,15 @@ class SummarizingContextManager(Steering):
         return await self._recall.answer(session.log, session.cut.groups, query, limit)
 
     async def statistics(self) -> Statistics:
-        """Returns the calls, tokens, dollars and seconds that this session's summaries have taken so far."""
+        """Returns the parts of the request, and what this session's summaries have taken so far."""
         tokens, session, served = await self.get_token_count(), self._session, self._host.served
-        shown = session.view(hides_system=self._host.system.text is not None).summaries
+        view = session.view(hides_system=self._host.system.text is not None)
+        shown = view.summaries
         return replace(
             self._services.totals,
             messages=len(session.log),
             view_tokens=tokens,
+            parts=session.parts(view),
             budget=served.budget if served and self._services.totals.requests else None,
             summaries=len(shown),
             fallbacks=sum(text.fallback for text in shown),

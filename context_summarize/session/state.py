@@ -8,6 +8,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 
 from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
@@ -20,7 +21,7 @@ from context_summarize.core.parts import parts_of
 from context_summarize.core.plan import ends_for, long_results, shorten_ahead
 from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, first_row, nodes_of, view
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.redaction import traceback_of
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
@@ -28,7 +29,7 @@ from context_summarize.session.retention import retained_rows
 from context_summarize.session.saved import MOST_CUTS, Saved
 from context_summarize.session.turn import Turn
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services
+from context_summarize.summaries.services import Parts, Services
 from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
@@ -295,6 +296,27 @@ class Session:
         await self.resume()
         shown = await self.shown(hides_system=system.text is not None)
         return self.host.meter.correct(shown.tokens + system.tokens + self.held[2])
+
+    def parts(self, shown: View) -> Parts:
+        """Returns the parts of the request with this view."""
+        correct = self.host.meter.correct
+
+        def tokens(entries: Iterable[Entry], more: int = 0) -> int:
+            return correct(more + sum(entry.tokens for entry in entries)) - correct(0)
+
+        def is_system(entry: Entry) -> bool:
+            return entry.row["role"] in SYSTEM_ROLES
+
+        top = [entry for entry in shown.top if entry.origin is not None]
+        after = (*shown.newest, *shown.verbatim, *shown.open)
+        return Parts(
+            system=tokens(filter(is_system, (*top, *after)), self.host.system.tokens),
+            tools=correct(0) if len(self.log) else 0,
+            summaries=tokens(entry for entry in shown.top if entry.origin is None),
+            thread=tokens([shown.thread] if shown.thread else []),
+            before=tokens(filterfalse(is_system, top)),
+            after=tokens(filterfalse(is_system, after), self.held[2]),
+        )
 
     async def close(self) -> None:
         """Waits for what is being saved, and closes the store."""

@@ -148,6 +148,20 @@ class Steering:
         await self._session.resume()
         return limits
 
+    async def show(self, summary: int) -> str:
+        """Returns a summary in full, as the request shows it; `summary` is its place, counted from 1.
+
+        Raises:
+            SteeringError: the request has no such summary.
+        """
+        limits = await self._limits()
+        shown = await self._session.shown(hides_system=limits.system_prompt is not None)
+        texts = [str(entry.row["content"]) for entry in shown.top if "level" in (entry.row.get("metadata") or {})]
+        if not 1 <= summary <= len(texts):
+            there = f"the request shows summaries 1 to {len(texts)}" if texts else "the request shows no summary yet"
+            raise SteeringError(f"there is no summary {summary}; {there}")
+        return texts[summary - 1]
+
     async def preview(self) -> Preview:
         """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
         session, reason, limits = self._session, await self._due_reason(), await self._limits()

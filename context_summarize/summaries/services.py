@@ -15,6 +15,22 @@ from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of a request in tokens, as the provider counts."""
+
+    system: int = 0
+    """The system prompt, with all system rows of the host."""
+    tools: int = 0
+    """The tools, as far as the provider's counts have shown them."""
+    summaries: int = 0
+    thread: int = 0
+    before: int = 0
+    """Messages that are shown whole before or between the summaries."""
+    after: int = 0
+    """Messages after the summaries."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Statistics:
     """The figures of a session so far. Tokens of calls come from the provider; tokens of the view are estimates."""
@@ -23,6 +39,8 @@ class Statistics:
     """Rows of the history."""
     view_tokens: int = 0
     """Size of the view as it would be sent now."""
+    parts: Parts = Parts()
+    """What its parts take."""
     budget: int | None = None
     """Tokens that the last request could hold; None before the first."""
     requests: int = 0

@@ -8,11 +8,12 @@ import re
 from dataclasses import astuple
 from decimal import Decimal
 from typing import Any
+from unittest.mock import AsyncMock
 
 from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
 from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT
-from context_summarize.testing import ScriptedProvider, text_response
+from context_summarize.testing import ScriptedProvider, measure, text_response
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
 from tests.support.managed import Managed
@@ -179,12 +180,35 @@ async def test_seconds_of_waiting_are_counted_by_the_request():
     assert told.compactions == 2
 
 
+async def test_the_parts_of_a_request_are_told_and_add_up_to_it():
+    """Once the provider has counted, also what the tools take beside the rows."""
+    made = session(3_000)
+    await made.manager.set_system_prompt_factory(AsyncMock(return_value="Be brief. " * 20))
+    await made.take([{"role": "system", "content": "hidden"}, *tool_session(30, size=400)])
+    view = await made.view()
+    told = await made.manager.statistics()
+    ours = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+    summaries = sum(measure(row) for row in ours if "level" in row["metadata"])
+    assert told.parts.summaries == summaries > 0
+    assert told.parts.thread == sum(measure(row) for row in ours) - summaries > 0
+    assert told.parts.system == measure(view[0])
+    assert told.parts.before == measure(view[1])
+    assert (told.parts.tools, sum(astuple(told.parts))) == (0, told.view_tokens)
+
+    usage = {"usage": {"input_tokens": told.view_tokens + 500}}
+    await made.manager.observe_response("llm:response", {"status": "ok", **usage})
+    told = await made.manager.statistics()
+    assert told.parts.tools == 500
+    assert sum(astuple(told.parts)) == told.view_tokens
+
+
 async def test_before_the_first_request_there_is_no_budget():
     """Nobody has said yet how much a request may hold; asking makes no compaction and no call."""
     made = session()
     told = await made.manager.statistics()
     assert (told.budget, told.cost_usd) == (None, None)
-    assert {*astuple(told)} == {0, None}
+    assert {*astuple(told.parts)} == {0}
+    assert {value for value in astuple(told) if value != astuple(told.parts)} == {0, None}
     await made.take(tool_session(12))
     await made.manager.compact()
     told = await made.manager.statistics()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import open_recording, replay, row_text
 from context_summarize.tokens.counter import TokenCounter
+from examples import demo
 from tests.support.pages import PAGES, blocks, prose, table
 from tests.support.paths import ROOT
 
@@ -64,6 +66,22 @@ async def test_the_readme_says_how_the_demo_goes() -> None:
     page = README.read_text("utf-8")
     assert f"grows to {played.history_tokens:,} tokens" in page
     assert f"each of {times} compactions" in page
+
+
+async def test_the_demo_finds_early_words_in_the_request_and_by_recall_and_not_in_a_plain_cut(tmp_path: Path) -> None:
+    """Also that the customer said them, in that message. A question whose words occur nowhere is held nowhere."""
+    rows = RECORDING[:640]
+    result, questions = await demo.play(rows, str(tmp_path / "summaries.db"))
+    assert result.failed is None
+    numbered = dict(zip(result.numbers, rows, strict=True))
+    for question in questions:
+        row = numbered[question["message"]]
+        assert row["role"] == "user"
+        assert all(fact in row["content"] for fact in question["facts"])
+        assert question["cut"] is None
+        for view in ("request", "recall"):
+            assert all(f"»{fact}«" in question[view] for fact in question["facts"])
+    assert demo.line_with(["zeppelin"], [row_text(row) for row in rows]) is None
 
 
 def test_the_readme_shows_the_thread_of_the_first_compaction_of_the_demo() -> None:

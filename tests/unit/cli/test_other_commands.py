@@ -29,7 +29,8 @@ def as_json(*arguments: object) -> dict[str, Any]:
 
 def test_version_and_commands_are_told() -> None:
     assert __version__ in call("--version").stdout
-    assert re.findall(r"^  ([a-z]+)  ", call("-h").stdout, re.MULTILINE) == ["inspect", "prompts", "replay"]
+    commands = re.findall(r"^  ([a-z]+)  ", call("-h").stdout, re.MULTILINE)
+    assert commands == ["exam", "inspect", "prompts", "replay"]
 
 
 def test_a_recording_is_told_by_roles_tools_and_largest_rows(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 
 from context_summarize.cli import main
+from tests.support.chat_server import serving
 from tests.support.cli import NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.rows import assistant, result, user
 from tests.support.rows import call as asks
@@ -22,7 +23,7 @@ from tests.support.rows import call as asks
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
     *("stable_share", "provider_calls", "failed_summaries", "provider_input_tokens"),
-    *("provider_output_tokens", "seconds", "ok", "compactions", "checks"),
+    *("provider_output_tokens", "dollars", "dollars_whole_history", "seconds", "ok", "compactions", "checks"),
 }
 PROVIDER = """
 import asyncio, os, signal
@@ -34,6 +35,8 @@ async def interrupted(request):
     await asyncio.Event().wait()
 
 async def mount(coordinator, config):
+    with open("asked", "w") as file:
+        file.write(str(config))
     provider = ScriptedProvider(context_window=7_000, max_output_tokens=500, {options})
     await coordinator.mount("providers", provider, name="fake")
 
@@ -109,6 +112,8 @@ def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> Non
     assert (data["file"], data["messages"], data["window"], data["budget"]) == ("session.jsonl", 160, 6_000, 4_000)
     assert data["compactions"][0]["before_tokens"] > data["compactions"][0]["after_tokens"] > 0
     assert data["compactions"][0]["shortened"] == 3
+    summaries = (2 * data["provider_input_tokens"] + 10 * data["provider_output_tokens"]) / 1e6
+    assert 0 < data["dollars"] - summaries < data["dollars_whole_history"]
     assert {check["name"] for check in data["checks"] if check["ok"]} >= {"Pairs intact", "Within budget"}
 
 
@@ -207,6 +212,11 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
+        (["--provider", "provider-nix"], "give an address and a model, as in --provider http://localhost:11434/v1"),
+        (["--provider", "provider-nix"], "(installed: none); or offline, which is code without a model"),
+        (["--provider", "http://localhost:1/v1"], "--provider http://localhost:1/v1 needs --model"),
+        (["--provider", "ftp://x/v1", "--model", "m"], "base_url must be an http or https address"),
+        (["--model", "qwen3"], "--model qwen3 has no provider that could run it; give an address and a model"),
     ],
 )
 def test_options_that_cannot_be_used_are_told_with_a_remedy(session: Path, options: list[str], says: str) -> None:
@@ -231,8 +241,23 @@ def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_g
     assert "Provider: fake." in told.stdout
     assert not line(told, "Provider calls").startswith("0 ")
     Path("closed").unlink()
-    told = run(short, "--provider", name, "--window", 6_000, "--max-output", 1_500)
+    told = run(short, "--provider", name, "--model", "m-1", "--window", 6_000, "--max-output", 1_500)
+    assert Path("asked").read_text() == "{'default_model': 'm-1'}"
     assert "requests of at most 3,500 tokens" in " ".join(told.stdout.split())
+
+
+def test_a_server_is_asked_by_its_address_and_the_name_of_the_model(session: Path) -> None:
+    """Its window is the one that is given; without its answers there are fallbacks."""
+    with serving(lambda body: "Goal: the server wrote this.") as server:
+        told = run(session, "--provider", server.address, "--model", "qwen3", *NARROW, "--show-view")
+
+    assert told.exit_code == 0, told.output
+    assert "a window of 6,000 tokens, 4,000 of them for a request" in " ".join(told.stdout.split())
+    assert "Provider: qwen3." in told.stdout
+    assert "Goal: the server wrote this." in told.stdout
+    assert {body["model"] for body in server.bodies} == {"qwen3"}
+    assert f"{len(server.bodies)} " in line(told, "Provider calls")
+    assert line(told, "Dollars") == "unknown the model has no list price here"
 
 
 def test_a_provider_that_is_down_costs_summaries_and_no_check(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,9 +119,11 @@ async def test_numbers_are_read_as_people_and_models_write_them(mounted, message
     ("given_input", "says"),
     [
         (None, "the input must be an object, got NoneType"),
-        ({}, "give an action: one of status, compact, undo, pin, unpin; got none"),
+        ({}, "give an action: one of status, show, compact, undo, pin, unpin; got none"),
         ({"action": "drop_all"}, "pin, unpin; got 'drop_all'"),
-        ({"action": "undo", "force": True}, "unknown field 'force'; the fields are action, keep, messages"),
+        ({"action": "undo", "force": True}, "unknown field 'force'; the fields are action, keep, messages, summary"),
+        ({"action": "show", "summary": "1"}, "there is no summary 1; the request shows no summary yet"),
+        ({"action": "show"}, "there is no summary 0"),
         ({"action": "undo", "keep": "x"}, "keep does not belong to the action undo; leave it out"),
         ({"action": "compact", "messages": "3"}, "messages does not belong to the action compact"),
         ({"action": "pin"}, "messages must be numbers such as"),
@@ -147,7 +149,18 @@ async def test_a_user_steers_a_session_through_the_model(mounted):
     assert (await said(tool, action="compact", keep=" the state of ORD00003 ", messages="")).startswith("Compacted: ")
     assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
     assert len(await context.get_messages_for_request(provider=provider)) < len(before)
-    assert re.search(r"\n\d summar(y|ies) replace .* messages; 1 compaction so far", await said(tool, action="status"))
+    status = await said(tool, action="status")
+    assert re.search(r"\n\d summar(y|ies) replace .* messages; 1 compaction so far", status)
+    assert re.search(
+        r"\nOf these: summaries \d+, the thread \d+, messages before .* \d+, messages after them \d", status
+    )
+    assert re.search(
+        r"\nThis session's summaries took \d calls?, [\d,]+ tokens in and \d+ out: dollars unknown\.", status
+    )
+    shown = await said(tool, action="show", summary=1)
+    assert shown.startswith("[Summary of messages 1 to ")
+    assert "Goal: the user asked for something, and it was done." in shown
+    assert "the request shows summaries 1 to " in await refused(tool, {"action": "show", "summary": "99"})
     assert (await said(tool, action="undo")).startswith("The last compaction is taken back: ")
     assert await context.get_messages_for_request(provider=provider) == before
     assert (await said(tool, action="pin", messages="1")).endswith("from the next compaction on.")

@@ -107,17 +107,22 @@ def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
     assert "unsafe" not in policy
 
 
-def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
-    """What is kept stands in its text; the JSON of a result was not said by the user, nor named in a call."""
+def test_each_summary_tells_the_values_that_the_request_holds_and_loses() -> None:
+    """One is held in whatever row; the JSON of a result was not said by the user, nor named in a call."""
     held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
     begin = [user("Begin with ORD00007."), call("c0", "look", id="ORD00038"), user([held]), assistant("Yes.")]
-    page = render_page(played([*begin, *tool_session(20)], "Goal: ORD00007 is shipped.", notes_share=0), "a")
+    told = played([*begin, *tool_session(20)], "Goal: ORD00009 is shipped.", notes_share=0)
+    page = render_page(told, "a")
     lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page)
-    values = {name: re.findall(r"<li>(ORD\d+)</li>", listed) for name, listed in lists}
+    values: dict[str, list[str]] = {"Held": [], "Lost": []}
+    for name, listed in lists:
+        values[name] += re.findall(r"<li>(ORD\d+)</li>", listed)
 
-    assert values["Kept"] == ["ORD00007"]
+    assert {"ORD00007", "ORD00009"} <= {*values["Held"]}, "in a row that is shown whole, and in the summary"
     assert len(values["Lost"]) > 1
     assert "ORD00007" not in values["Lost"]
+    data = told.as_data()["compactions"][-1]
+    assert f"The request holds {data['values_held']} of {data['values']} exact values of all" in page
     assert "<li>ORD00038</li>" in page
     assert not re.search(r"<li>(created_at|order_key|K1234|2026-01-01)</li>", page)
 

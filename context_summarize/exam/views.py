@@ -1,0 +1,84 @@
+"""The views of a session that an exam compares: its last request, with `recall` or without, and its newest rows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from context_summarize.config import Config
+from context_summarize.errors import CommandError
+from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.recall.tools import RecallTool
+from context_summarize.replay.result import message_numbers, row_text
+from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.tokens.measure import Count, measure
+
+ARMS = {"request": "last request", "recall": "with recall", "newest": "newest rows"}
+"""The views by their names in the file, and in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Texts of one session, without secrets."""
+
+    request: str
+    newest: str
+    """As many of the newest rows as have the size of the request."""
+    tokens: int
+    """Of the request."""
+    summarised: Sequence[str]
+    """The messages that the request shows as summaries, each under its number."""
+    summaries: str
+    """What stands for them."""
+    recall: RecallTool
+
+
+@asynccontextmanager
+async def views_of(
+    rows: Sequence[JsonRow],
+    provider: Any,
+    config: Config,
+    budget: int | None,
+    count: Count,
+    clean: Callable[[str], str],
+) -> AsyncIterator[Views]:
+    """Yields the views of a session that was played with these settings; its summaries are in the cache.
+
+    Raises:
+        CommandError: nothing of it is summarised.
+    """
+    manager = SummarizingContextManager(config=config)
+    try:
+        await manager.set_messages(rows)
+        view = await manager.get_messages_for_request(budget, provider=provider)
+        ours = [row for row in view if (row.get("metadata") or {}).get("source") == SOURCE]
+        until = max((row["metadata"]["messages"][1] for row in ours if "messages" in row["metadata"]), default=0)
+        if not until:
+            raise CommandError(
+                "the last request holds the whole session, nothing is summarised; give a smaller --window"
+            )
+        tokens = sum(measure(row, count) for row in view)
+        numbered = zip(message_numbers(rows), rows, strict=True)
+        yield Views(
+            request=clean(_text(view)),
+            newest=clean(_text(_newest(rows, tokens, count))),
+            tokens=tokens,
+            summarised=[clean(f"#{at} {_text([row])}") for at, row in numbered if at is not None and at <= until],
+            summaries=clean(_text(ours)),
+            recall=RecallTool(lambda: manager),
+        )
+    finally:
+        await manager.close()
+
+
+def _newest(rows: Sequence[JsonRow], room: int, count: Count) -> list[JsonRow]:
+    at = len(rows)
+    while at and (size := measure(rows[at - 1], count)) <= room:
+        room, at = room - size, at - 1
+    return list(rows[at:])
+
+
+def _text(rows: Sequence[JsonRow]) -> str:
+    return "\n\n".join(f"{row['role']}\n{row_text(row)}" for row in rows)
