@@ -12,7 +12,7 @@ from unittest.mock import AsyncMock
 
 from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 
-from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT
+from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT, STARTED
 from context_summarize.testing import ScriptedProvider, measure, text_response
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
@@ -110,7 +110,7 @@ async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_s
     before = await made.view()
     assert nodes(before) == []
     told = [name for name in made.host.names() if name.startswith("context:")]
-    assert told == [PRE_COMPACT, POST_COMPACT, FINISHED]
+    assert told == [PRE_COMPACT, STARTED, POST_COMPACT, FINISHED]
     assert made.host.of(FINISHED)[0]["outcome"] == "cancelled"
     [pre], [post] = made.host.of(PRE_COMPACT), made.host.of(POST_COMPACT)
     assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
