@@ -17,8 +17,7 @@ from context_summarize.transcript.rendered import counted
 def prompts_group() -> None:
     """Check and copy prompt sets.
 
-    A set is a folder with three short files. segment.md and merge.md tell the model how to summarise. frame.md is the
-    text around a summary when the agent reads it.
+    A set is a folder with two short files, segment.md and merge.md, which tell the model how to summarise.
     """
 
 
@@ -45,14 +44,14 @@ def check_command(name: str) -> None:
 @click.argument("name", metavar="SET")
 @click.argument("folder", metavar="FOLDER")
 def copy_command(name: str, folder: str) -> None:
-    """Copy the three files of a set into a new folder, so that you can change them. Nothing is overwritten.
+    """Copy the two files of a set into a new folder, so that you can change them. Nothing is overwritten.
 
     Then change the files, run `prompts check`, and name the folder in the setting `prompts`.
 
     Exit status: 0, or 2 if there is no such set or the folder exists.
     """
     made = _copied(load_prompts(name), Path(folder))
-    echo(plain(f"Copied segment.md, merge.md and frame.md into {made}"))
+    echo(plain(f"Copied segment.md and merge.md into {made}"))
 
 
 def _warning(prompts: PromptSet) -> str | None:
@@ -70,7 +69,7 @@ def _copied(prompts: PromptSet, target: Path) -> Path:
     try:
         folder = target.expanduser()
         folder.mkdir(parents=True)
-        for template in (prompts.segment, prompts.merge, prompts.frame):
+        for template in (prompts.segment, prompts.merge):
             shutil.copyfile(template.path, folder / template.path.name)
     except FileExistsError:
         raise TemplateError(f"{folder} exists and is left unchanged; name a new folder") from None

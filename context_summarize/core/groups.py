@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import Call, JsonRow, Row
@@ -126,25 +125,14 @@ def render_group(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        redacted: list[str] = []
-        is_clean = row.is_clean and redact is redact_known
-        search = partial(_redacted, redact, redacted) if redact and not is_clean else None
+        search = None if row.is_clean and redact is redact_known else redact
         text = _text(parts, segment_tokens, search)
         own = _own_text(row, first_user, text, search) if row.role == "user" else None
-        row.is_clean = row.is_clean or (redact is redact_known and not redacted)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
         answers = [numbers.get(id(call)) for call in answered.get(index, ())]
         answered_call = answers[0] if len(answers) == 1 else None
         out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), answered_call))
     return out
-
-
-def _redacted(redact: Redact, redacted: list[str], text: str) -> str:
-    """Returns the text without secrets; if it has some, adds the result to `redacted`."""
-    clean = redact(text)
-    if clean != text:
-        redacted.append(clean)
-    return clean
 
 
 def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
@@ -162,19 +150,6 @@ def _header_name(name: object, redact: Redact | None) -> str | None:
     if not isinstance(name, str):
         return None
     return " ".join((redact(name) if redact else name).split()) or None
-
-
-def cut_length(rendered: Sequence[RenderedRow]) -> int:
-    """Returns the length by which segments are cut: UTF-8 bytes of the rendered text, 4 to a token."""
-    # Each row adds a header line, a line break and a blank line. The width of the row's number does not count, so that
-    # a group has the same length at every place.
-    return sum(
-        len(row.text.encode("utf-8", "surrogatepass"))
-        + len(row.role)
-        + len((row.name or "").encode("utf-8", "replace"))
-        + 6
-        for row in rendered
-    )
 
 
 def group_hash(rendered: Sequence[RenderedRow]) -> bytes:

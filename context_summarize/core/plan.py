@@ -20,7 +20,6 @@ from context_summarize.core.nodes import FRAME_TOKENS, Node, Summary, derive_fan
 from context_summarize.core.parts import Ends, Forced, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
 from context_summarize.core.view import Rows, cut_entry, leaves_of, nodes_of
 from context_summarize.redaction import withholds
-from context_summarize.transcript.escaping import Frame
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""
@@ -45,7 +44,6 @@ class PlanInput:
     limits: Limits
     text_of: Callable[[Node], Summary | None]
     """Returns the text that a new cut would show for a node; None while none is known."""
-    frame: Frame
     hides_system: bool = False
 
 
@@ -223,7 +221,7 @@ class Draft:
         log, given = self._given.log, self._given
         known = ((node, given.text_of(node)) for node in nodes)
         return sum(
-            node.summary_tokens + FRAME_TOKENS if text is None else summary_entry(log, node, text, given.frame).tokens
+            node.summary_tokens + FRAME_TOKENS if text is None else summary_entry(log, node, text).tokens
             for node, text in known
         )
 

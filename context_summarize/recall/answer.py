@@ -19,6 +19,7 @@ from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
+from context_summarize.transcript.marks import mark
 from context_summarize.transcript.rendered import RenderedRow, render_rows, without_calls
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
@@ -30,7 +31,9 @@ _WORTH = 300
 _QUESTION, _NOTED, _NUMBERS = 400, 300, 12
 """Most characters of a question, most characters of the call shown with a result, most further matches listed."""
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
-_RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(?:-|–|—|to|\.\.)\s*#?(\d{1,9}))?\s*")
+_RANGE = re.compile(
+    r"(?i)\s*(?:messages?\s*)?[#m]?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(?:-|–|—|to|\.\.)\s*[#m]?(\d{1,9}))?\s*"
+)
 
 Found: TypeAlias = tuple[int, int, int]
 """The number of a matching row, and the start and end of the shown part in its text."""
@@ -218,7 +221,7 @@ class Answers:
         if shown.calls and not since <= shown.caller < row.number:
             calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
             note = " ".join(calls[:_NOTED].split())
-            text = f"[answers the call in #{shown.caller}: {note[: self._fit(note, 60)]}]\n{text}"
+            text = f"[answers the call in {mark(shown.caller)}: {note[: self._fit(note, 60)]}]\n{text}"
         name = row.name and row.name[: self._fit(row.name, 30)]
         block = render_rows((replace(row, text=text, name=name),))
         return block.encode("utf-8", "replace").decode()  # no provider accepts lone surrogates

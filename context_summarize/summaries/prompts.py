@@ -1,4 +1,4 @@
-"""Finds, checks and fills the templates of a prompt set: `segment.md`, `merge.md` and `frame.md`."""
+"""Finds, checks and fills the templates of a prompt set: `segment.md` and `merge.md`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ class _Slots:
 
 _FILES: Mapping[str, _Slots] = {
     "segment.md": _Slots(
-        frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules", "rules_heading"})
+        frozenset({"words", "fence"}),
+        frozenset({"characters"}),
+        frozenset({"version", "variables", "rules", "rules_heading"}),
     ),
-    "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"count"})),
-    "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level", "recall"})),
+    "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"characters", "count"})),
 }
 
 
@@ -54,17 +55,12 @@ class PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The three templates of a set, with the signs of the user's instructions."""
+    """The two templates of a set, with the signs of the user's instructions."""
 
     segment: PromptTemplate
-    """System row of the request that summarises a segment. Variables: `words`, `fence`."""
+    """System row of the request that summarises a segment. Variables: `words`, `fence`; optional: `characters`."""
     merge: PromptTemplate
-    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `count`."""
-    frame: PromptTemplate
-    """The text around a summary in a view. Variables: `text`, `first`, `last`; optional: `count`, `level`, `recall`.
-
-    `recall` is a hint how to read the originals, with a space before it, or is empty.
-    """
+    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `characters`, `count`."""
 
     @property
     def rule_signs(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Rendered rows: the text of a row for the summariser, the lines of its calls, and the text of several rows."""
+"""Rendered rows: the text of a row for recall and the thread, the lines of its calls, and the text of several rows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-ORPHAN = "[result without a call] "
-"""Beginning of a result whose call is not in the history."""
+from context_summarize.transcript.marks import mark
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedRow:
-    """One history row as the summariser sees it."""
+    """One history row as recall and the thread read it."""
 
     number: int
-    """Counted from 1 within its segment."""
+    """Its message."""
     role: str
     name: str | None
     """Tool name of a result, when it is known."""
@@ -43,28 +42,13 @@ class RenderedRow:
         return "\n".join(lines)
 
 
-_HEADER = re.compile(r"(?m)^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?\n")
-
-
 def render_rows(rows: Sequence[RenderedRow]) -> str:
-    """Returns the transcript format: `#N role` or `#N tool NAME`, the text, and a blank line between blocks."""
-    return "\n\n".join(f"#{row.number} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
-
-
-def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
-    """Returns the rows of a rendered transcript. Text before the first header is left out."""
-    parts = _HEADER.split(f"{text}\n\n")
-    rows = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
-    return tuple(RenderedRow(int(number), role, name, said[:-2]) for number, role, name, said in rows)
+    """Returns `[mN] role` or `[mN] tool NAME`, the text, and a blank line between blocks."""
+    return "\n\n".join(f"{mark(row.number)} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
 
 
 def _name_mark(row: RenderedRow) -> str:
     return "" if row.name is None else " " + row.name.replace("\n", " ")
-
-
-def call_line(name: str, *arguments: str) -> str:
-    """Returns the line of a call; `arguments` is JSON, perhaps in pieces."""
-    return "".join(("call ", name, "(", *arguments, ")"))
 
 
 def may_be_call(line: str) -> bool:
