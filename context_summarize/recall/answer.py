@@ -19,7 +19,6 @@ from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
-from context_summarize.transcript.marks import mark
 from context_summarize.transcript.rendered import RenderedRow, render_rows, without_calls
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
@@ -221,7 +220,7 @@ class Answers:
         if shown.calls and not since <= shown.caller < row.number:
             calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
             note = " ".join(calls[:_NOTED].split())
-            text = f"[answers the call in {mark(shown.caller)}: {note[: self._fit(note, 60)]}]\n{text}"
+            text = f"[answers the call in m{shown.caller}: {note[: self._fit(note, 60)]}]\n{text}"
         name = row.name and row.name[: self._fit(row.name, 30)]
         block = render_rows((replace(row, text=text, name=name),))
         return block.encode("utf-8", "replace").decode()  # no provider accepts lone surrogates

@@ -16,12 +16,10 @@ LINE_END = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """Characters that some reader treats as the end of a line, for a character class."""
 BLANK = r" \t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """Blanks within a line, for a character class."""
-_BRACKETS = r"\[\uff3b\u3010\u3014"
-_MARK_LIKE = re.compile(
-    # a mark of a message, anywhere
-    rf"[{_BRACKETS}](?=[{INVISIBLE}]*[mb\uff42\uff4d][{INVISIBLE}]*\d)"
-    # at the beginning of a line our fence, and the heading of a summary in a merge
-    rf"|[{LINE_END}](?=[{INVISIBLE}]*(?:[=\u2550\ua78a\ufe66\uff1d][=\u2550\ua78a\ufe66\uff1d{BLANK}{INVISIBLE}]*(?i:transcript)"
+_MARK_LIKE = re.compile(rf"[\[\uff3b\u3010\u3014](?=[{INVISIBLE}]*[mb\uff42\uff4d][{INVISIBLE}]*\d)")
+_LINE_LIKE = re.compile(
+    # our fence, and the heading of a summary in a merge
+    rf"([{LINE_END}])(?=[{INVISIBLE}]*(?:[=\u2550\ua78a\ufe66\uff1d][=\u2550\ua78a\ufe66\uff1d{BLANK}{INVISIBLE}]*(?i:transcript)"
     rf"|[#\ufe5f\uff03]{{2}}[{BLANK}{INVISIBLE}]*(?i:summary)[{BLANK}{INVISIBLE}]*\d))"
 )
 
@@ -37,15 +35,19 @@ def escape_marks(text: str) -> str:
     A blank divides a mark's bracket from its letter, and stands before a line that looks like one of ours. Look-alike
     letters count too, and so does every character that some reader treats as the end of a line.
     """
-    if text.isascii() and "[" not in text and "#" not in text and "=" not in text:
+    return _MARK_LIKE.sub(r"\g<0> ", _escape_lines(text))
+
+
+def _escape_lines(text: str) -> str:
+    if text.isascii() and "#" not in text and "=" not in text:
         return text
-    return _MARK_LIKE.sub(r"\g<0> ", f"\n{text}")[1:]
+    return _LINE_LIKE.sub(r"\1 ", f"\n{text}")[1:]
 
 
 def after_cut(text: str, at: int) -> str:
-    """Returns the text after a cut. The rest of a line that was cut is escaped, because it may look like a mark."""
+    """Returns the text after a cut. The rest of a line that was cut is escaped: it may look like one of ours."""
     first, line_end, others = text[at:].partition("\n")
-    return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
+    return text[at:] if text[at - 1 : at] == "\n" else f"{_escape_lines(first)}{line_end}{others}"
 
 
 def cut_middle(text: str, limit_bytes: int) -> str:
@@ -80,8 +82,8 @@ def enclosed_in(message: str) -> str | None:
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """Returns the summaries in the form of the merge template, each under a heading."""
-    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
+    """Returns the summaries in the form of the merge template, each under a heading. Their marks stay."""
+    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{_escape_lines(text)}" for at, text in enumerate(texts, 1))
 
 
 def split_numbered(text: str) -> list[str] | None:

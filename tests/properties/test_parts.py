@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize.transcript.changes import changes, diff
-from context_summarize.transcript.frames import framed, tag_of
-from context_summarize.transcript.marks import mark, renumber, without_marks
+from context_summarize.transcript.escaping import escape_marks
+from context_summarize.transcript.groups import diff
+from context_summarize.transcript.marks import mark, renumber
 from context_summarize.transcript.part import stable_length
 from tests.properties.strategies import texts
 from tests.support.parts import SEGMENT, groups_of, log_of, text_of
@@ -19,14 +19,15 @@ LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "def f():", "}", "return 
 
 
 @given(LINES, LINES)
-def test_a_diff_gives_both_texts_back_and_shows_each_changed_line(old, new):
-    found = [*changes(old, new)]
-    assert [line for sign, line in found if sign != "+"] == old
-    assert [line for sign, line in found if sign != "-"] == new
+def test_a_diff_shows_each_changed_line(old, new):
+    """Its lines stand in the two texts, in order, and what it leaves out is in both."""
     shown = diff("\n".join(old), "\n".join(new))
-    whole = [*changes("\n".join(old).split("\n") if any(old) else [], "\n".join(new).split("\n") if any(new) else [])]
-    if any(old) and any(new):
-        assert [line for line in shown if line[0] in "-+"] == [sign + line for sign, line in whole if sign != " "]
+    before, after = (text.split("\n") if (text := "\n".join(lines)) else [] for lines in (old, new))
+    gone, come = ([line[1:] for line in shown if line[0] in signs] for signs in (" -", " +"))
+    assert follows(gone, before)
+    assert follows(come, after)
+    assert len(before) - len(gone) == len(after) - len(come)
+    assert bool(shown) == (before != after)
 
 
 FOREIGN = st.sampled_from(
@@ -39,7 +40,7 @@ def test_marks_alone_are_renumbered_and_back(said, first):
     """What a writer cites gets its number; what it copied from the rows stays as it is."""
 
     def written(at: int) -> str:
-        return " | ".join(mark(one + at) if isinstance(one, int) else without_marks(one) for one in said)
+        return " | ".join(mark(one + at) if isinstance(one, int) else escape_marks(one) for one in said)
 
     assert renumber(written(0), first, 40) == written(first - 1)
     assert renumber(renumber(written(0), first, 40), 1, first + 39) == written(first - 1)
@@ -47,14 +48,7 @@ def test_marks_alone_are_renumbered_and_back(said, first):
 
 @given(st.text(max_size=300))
 def test_a_text_of_others_has_no_mark(text):
-    assert renumber(without_marks(text), 1_000, 10**9) == without_marks(text)
-
-
-@given(texts(), st.text())
-def test_no_summary_ends_before_its_end(text, more):
-    shown = framed(f"{text}{more}", 1, 9, explains=False)
-    body = shown.partition("\n")[2].rpartition("\n")[0]
-    assert shown.count(f"[End of summary {tag_of(body)}]") == 1
+    assert renumber(escape_marks(text), 1_000, 10**9) == escape_marks(text)
 
 
 @st.composite
@@ -89,50 +83,54 @@ def test_later_rows_change_no_length_and_no_group_that_is_closed(earlier, later)
 BLOCKS = [[f"{name} {at} {'of the cart ' * 3}" for at in range(12)] for name in ("load", "save", "ship_order")]
 PIECES = st.one_of(st.sampled_from(BLOCKS), LINES, st.just(["3" * 600]))
 CUT = re.compile(r"\[… lines ([\d,]+) to ([\d,]+) of ([\d,]+) left out(?: …\]|, but for (\d+) with .*)")
-REPEAT = re.compile(r"\((?:(\d+) lines |a line )?as in \[m(\d+)\]\)")
+REPEAT = re.compile(r"\((?:(\d+) lines? )?as in \[m(\d+)\]\)")
 
 
 def follows(lines, block):
     """Whether these lines stand one after the other in a block."""
-    return any(block[at : at + len(lines)] == lines for at in range(len(block)))
+    return not lines or any(block[at : at + len(lines)] == lines for at in range(len(block)))
 
 
-def accounted(said, shown, earlier):
-    """Whether what a part shows of a text accounts for each of its lines, in order."""
-    at = 0
-    shown = iter(shown)
-    for line in shown:
-        if found := CUT.fullmatch(line):
-            first, last, whole = (int(one.replace(",", "")) for one in found.groups()[:3])
-            kept = [next(shown) for _ in range(int(found[4] or 0))]
-            left_out = iter(said[first - 1 : last])
-            assert all(one in left_out or CUT.search(one) or REPEAT.fullmatch(one) for one in kept)
-            assert (at + 1, len(said)) == (first, whole)
-            assert not kept or next(shown) == f"[from line {last + 1:,} on:]"
-            at = last
-        elif (found := REPEAT.fullmatch(line)) and line != said[at]:
-            count = int(found[1] or 1) if "line" in line else len(said)
-            assert follows(said[at : at + count], earlier[int(found[2]) - 1])
-            at += count
-        elif line.startswith("[…"):
-            raise AssertionError("a line was cut that is short")
-        else:
-            assert line == said[at]
-            at += 1
-    return at == len(said)
+def blocks_of(text):
+    """The lines of each row of a part."""
+    return [block.split("\n") for block in re.split(r"(?m)(?:\n\n)?^\[m\d+\] .*\n?", text)[1:]]
 
 
 @given(st.lists(st.lists(PIECES, min_size=1, max_size=6), min_size=1, max_size=6))
-def test_each_line_of_a_result_stands_in_the_part_or_a_note_says_where_it_is(results):
-    said = [[line for piece in pieces for line in piece] or ["-"] for pieces in results]
+def test_each_line_of_a_result_stands_in_the_part_or_in_the_row_that_a_mark_names(results):
+    said = [[line for piece in pieces for line in piece] for pieces in results]
     rows = []
     for at, lines in enumerate(said):
-        rows += [call(f"c{at}", "Read", note=f"ship_order {at}"), result(f"c{at}", "\n".join(lines), "Read")]
-    blocks = re.split(r"(?m)(?:\n\n)?^\[m\d+\] .*\n?", text_of(rows))[1:]
-    shown = [block.split("\n") for block in blocks]
+        rows += [call(f"c{at}", "Read"), result(f"c{at}", "\n".join(lines), "Read")]
+    blocks = blocks_of(text_of(rows, segment=10**6))
     for at, lines in enumerate(said):
-        if "\n".join(lines):
-            assert accounted(lines, shown[2 * at + 1], shown)
+        place = 0
+        for line in blocks[2 * at + 1] if any(lines) else ():
+            if found := REPEAT.fullmatch(line):
+                count = int(found[1] or len(lines))
+                assert follows(lines[place : place + count], said[int(found[2]) // 2 - 1])
+                place += count
+            else:
+                assert line == lines[place]
+                place += 1
+        assert place == (len(lines) if any(lines) else 0)
+
+
+@given(st.lists(st.sampled_from(["ship_order", "save_cart", "a line of words " * 4]), min_size=1, max_size=120))
+def test_a_cut_result_says_which_lines_it_leaves_out(words):
+    lines = [f"{at}: {word}" for at, word in enumerate(words)]
+    rows = [call("a", "Read"), result("a", "\n".join(lines), "Read"), call("b", "Bash", command="ship_order"), user("x")]
+    shown = blocks_of(text_of(rows, segment=300))[1]
+    cut = next((at for at, line in enumerate(shown) if CUT.fullmatch(line)), None)
+    if cut is None:
+        assert shown == lines
+        return
+    first, last, whole, kept = (int(one or 0) for one in CUT.fullmatch(shown[cut]).groups())
+    assert (shown[:cut], whole) == (lines[: first - 1], len(lines))
+    names = shown[cut + 1 : cut + 1 + kept]
+    assert names == [line for line in lines[first - 1 : last] if "ship_order" in line][:kept]
+    behind = shown[cut + 1 + kept :]
+    assert behind == [*([f"[from line {last + 1} on:]"] if kept else []), *lines[last:]]
 
 
 @given(conversations(), st.integers(0, 5))

@@ -25,17 +25,17 @@ def log_of(rows: Sequence[JsonRow]) -> Log:
     return log
 
 
-def groups_of(rows: Sequence[JsonRow], segment: int = SEGMENT, redact: Redact | None = None) -> list[list[PartRow]]:
+def groups_of(rows: Sequence[JsonRow], redact: Redact | None = None) -> list[list[PartRow]]:
     """The closed groups of a conversation."""
     log = log_of(rows)
     found: list[list[PartRow]] = []
     for ordinal in range(len(log.rendered)):
         group = log.rendered_group(ordinal)
         answers = {at - group.start: made for at, made in answered_calls(group).items()}
-        found.append(read_group(log.rows[group.start : group.end], answers, group.missing, segment, redact))
+        found.append(read_group(log.rows[group.start : group.end], answers, group.missing, redact))
     return found
 
 
 def text_of(rows: Sequence[JsonRow], segment: int = SEGMENT, redact: Redact | None = None, **around: Any) -> str:
     """The text of a part that holds a whole conversation."""
-    return part_text([row for group in groups_of(rows, segment, redact) for row in group], segment, **around)
+    return part_text([row for group in groups_of(rows, redact) for row in group], segment, **around)

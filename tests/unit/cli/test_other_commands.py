@@ -76,7 +76,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_every_set_of_the_package_and_a_copy_pass_the_check(mine: Path) -> None:
-    assert sorted(path.name for path in mine.iterdir()) == ["frame.md", "merge.md", "segment.md"]
+    assert sorted(path.name for path in mine.iterdir()) == ["merge.md", "segment.md"]
     for name in (*available_sets(), mine):
         told = call("prompts", "check", name)
         assert (told.exit_code, told.stderr) == (0, "")

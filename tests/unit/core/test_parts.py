@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge_node, segment_key
 from context_summarize.core.parts import derive_segment_tokens, derive_summary_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rendered import RenderedRow, parse_rendered, render_rows
+from context_summarize.transcript.part import messages_in
 from tests.support.inside import grouped, rendered
+from tests.support.parts import text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
 
 BOTH = calls(("a", "bash", {}), ("b", "read", {"path": "x"}))
@@ -94,19 +94,17 @@ def test_a_row_is_searched_for_secrets_whole_and_once_before_it_is_cut():
     assert len(text) < 2_000
 
 
-PIECES = st.sampled_from(["#12 ", "\n", "#2 user\n", "\n\n#3 tool x\n", 'call bash({"command": "ls"})', "\\", '"'])
-TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=12).map("".join))
-NAMES = st.none() | st.text(st.characters(exclude_characters="\n"), max_size=20)
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), NAMES, TEXTS), max_size=6),
-    st.integers(0, 10_000),
+PIECES = st.sampled_from(
+    ["[m12] ", "\n", "[m2] user\n", "\n\n[b3] tool x\n", 'call bash({"command": "ls"})', "\\", '"']
 )
-def test_parsing_undoes_rendering(given_rows, first):
-    escaped = [(role, name, escape_marks(text)) for role, name, text in given_rows]
-    made = [RenderedRow(first + place, *row) for place, row in enumerate(escaped)]
-    assert parse_rendered(render_rows(made)) == tuple(made)
+TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=12).map("".join))
+
+
+@given(st.lists(st.tuples(st.sampled_from([user, assistant]), TEXTS), max_size=6))
+def test_the_messages_of_a_part_are_those_that_were_rendered(said):
+    """However much their texts look like headers."""
+    messages = [*messages_in(text_of([make(text) for make, text in said], segment=10**6))]
+    assert [role for role, _ in messages] == [make("")["role"] for make, _ in said]
 
 
 CUTS = {
@@ -152,7 +150,7 @@ def test_what_the_summariser_is_shown_is_in_the_key():
         [told, asked, looked, found],
         [asked, looked, found, told, user("")],
     ]
-    keys = {segment_key(rendered(rows, segment_tokens=512), "template", 100) for rows in histories}
+    keys = {segment_key(text_of(rows, segment=512), "template", 100) for rows in histories}
     assert len(keys) == len(histories)
 
 
@@ -199,7 +197,7 @@ def test_nodes_beyond_their_room_merge_from_the_oldest_on():
 
 def test_the_fan_is_the_largest_whose_two_levels_fit():
     def taken(most: int) -> float:
-        return (most + 1) * (170 + min(10, (most + 1) / 2) * 100 + 70)
+        return (most + 1) * (130 + min(10, (most + 1) / 2) * 100 + 30)
 
     for room in (0, 3_000, 10_000, 56_000):
         most = derive_fan(room, 100)

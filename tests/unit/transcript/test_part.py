@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from context_summarize.transcript.context import after, awaits, before, context_text
 
 from context_summarize.config import Config
 from context_summarize.redaction import build_redactor
-from context_summarize.transcript.context import after, awaits, before, context_text
 from context_summarize.transcript.part import messages_in
 from tests.support.parts import groups_of, log_of, text_of
 from tests.support.rows import assistant, call, calls, result, user
