@@ -119,7 +119,12 @@ def test_each_line_of_a_result_stands_in_the_part_or_in_the_row_that_a_mark_name
 @given(st.lists(st.sampled_from(["ship_order", "save_cart", "a line of words " * 4]), min_size=1, max_size=120))
 def test_a_cut_result_says_which_lines_it_leaves_out(words):
     lines = [f"{at}: {word}" for at, word in enumerate(words)]
-    rows = [call("a", "Read"), result("a", "\n".join(lines), "Read"), call("b", "Bash", command="ship_order"), user("x")]
+    rows = [
+        call("a", "Read"),
+        result("a", "\n".join(lines), "Read"),
+        call("b", "Bash", command="ship_order"),
+        user("x"),
+    ]
     shown = blocks_of(text_of(rows, segment=300))[1]
     cut = next((at for at, line in enumerate(shown) if CUT.fullmatch(line)), None)
     if cut is None:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.sessions import recorded
 from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge_node, segment_key
-from context_summarize.core.parts import derive_segment_tokens, derive_summary_tokens, next_end
+from context_summarize.core.parts import Ends, Length, Parts, derive_segment_tokens, derive_summary_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
 from context_summarize.transcript.part import messages_in
 from tests.support.inside import grouped, rendered
-from tests.support.parts import text_of
+from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
 
 BOTH = calls(("a", "bash", {}), ("b", "read", {"path": "x"}))
@@ -203,3 +204,23 @@ def test_the_fan_is_the_largest_whose_two_levels_fit():
         most = derive_fan(room, 100)
         assert most == 2 or taken(most - 1) <= room
         assert taken(most) > room
+
+
+def keys(rows: list[JsonRow], segment_tokens: int) -> list[str]:
+    log = log_of(rows)
+    parts = Parts(log, Ends((Length(0, segment_tokens, 8, 10**6),)))
+    parts.take_in()
+    return [leaf.key for leaf in parts.leaves]
+
+
+@pytest.mark.parametrize("row", [user("One more thing."), assistant("Let me see.")], ids=["user", "assistant"])
+@pytest.mark.parametrize("at", [3, 41, 201])
+def test_a_row_that_is_inserted_early_changes_the_keys_of_its_neighbours_alone(at, row):
+    """In a recorded desk, whose parts end where a user's turn begins."""
+    rows = recorded()
+    for segment_tokens in (512, 4_096):
+        before = keys(rows, segment_tokens)
+        after = keys([*rows[:at], row, *rows[at:]], segment_tokens)
+        assert 1 <= len({*before}.difference(after)) <= 2
+        assert len(before) > 20
+        assert before[-15:] == after[-15:]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from context_summarize.transcript.context import after, awaits, before, context_text
 
 from context_summarize.config import Config
+from context_summarize.core.context import context, rows_around
 from context_summarize.redaction import build_redactor
 from context_summarize.transcript.part import messages_in
 from tests.support.parts import groups_of, log_of, text_of
@@ -19,7 +19,7 @@ def numbered(text: str, first: int = 1) -> str:
     return "\n".join(f"{at:6}→{line}" for at, line in enumerate(text.split("\n"), first))
 
 
-def test_a_header_names_the_call_that_a_result_answers():
+def test_a_header_names_the_call_that_a_result_answers_if_there_are_several():
     rows = [
         calls(("a", "Read", {"file_path": "trailers/id.go"}), ("b", "Grep", {"pattern": "ParseID", "path": "cmd"})),
         result("b", "cmd/main.go:3", "Grep"),
@@ -42,8 +42,8 @@ def test_a_header_names_the_call_that_a_result_answers():
     ],
 )
 def test_a_long_argument_is_shortened_in_a_header(argument, shown):
-    text = text_of([call("a", "Tool", given=argument), result("a", "done", "Tool")])
-    assert f"[m2] tool Tool {shown}".rstrip() + "\ndone" in text
+    rows = [calls(("a", "Tool", {"given": argument}), ("b", "Tool", {})), result("a", "done"), result("b", "done")]
+    assert f"[m2] tool Tool {shown}".rstrip() + "\ndone" in text_of(rows)
 
 
 NAMES = [
@@ -63,7 +63,7 @@ OLD, NEW = (
 def test_an_old_and_a_new_text_are_a_diff_whatever_they_are_called(names):
     given = dict(zip(names, (OLD, NEW), strict=True))
     text = text_of([call("a", "Edit", path="src/cart.py", **given), user("Go")])
-    shown = "@@\n def load_cart(name):\n-    limit = 1\n+    limit = 2\n     return limit"
+    shown = " def load_cart(name):\n-    limit = 1\n+    limit = 2\n     return limit"
     assert f'call Edit({{"path": "src/cart.py"}})\n{shown}' in text
     assert names[0] not in text
 
@@ -71,9 +71,8 @@ def test_an_old_and_a_new_text_are_a_diff_whatever_they_are_called(names):
 def test_several_edits_of_one_call_are_a_diff_each():
     edits = [{"old_string": OLD, "new_string": NEW}, {"old_string": "a\nb", "new_string": ""}]
     text = text_of([call("a", "MultiEdit", path="x.py", edits=edits), user("Go")])
-    assert 'call MultiEdit({"path": "x.py"})\nedits 1:\n@@\n def load_cart' in text
-    assert text.count("@@") == 2
-    assert "edits 2:\n@@\n-a\n-b" in text
+    assert 'call MultiEdit({"path": "x.py"})\nedits 1:\n def load_cart' in text
+    assert "edits 2:\n-a\n-b" in text
 
 
 def test_short_pairs_stay_in_the_json_and_a_patch_stays_as_it_is():
@@ -81,18 +80,6 @@ def test_short_pairs_stay_in_the_json_and_a_patch_stays_as_it_is():
     text = text_of([calls(("a", "move", {"from": "x", "to": "y"}), ("b", "patch", {"input": patch})), user("Go")])
     assert 'call move({"from": "x", "to": "y"})' in text
     assert f"call patch({{}})\ninput:\n{patch}" in text
-
-
-def test_a_diff_has_the_heading_that_stood_above_its_lines():
-    rows = [
-        call("a", "Read", path="cart.py"),
-        result("a", numbered(MODULE), "Read"),
-        call("b", "Edit", path="cart.py", old_string=FILE[:60] + "\n", new_string="    pass\n"),
-        result("b", "The file cart.py has been updated.", "Edit"),
-    ]
-    text = text_of(rows)
-    assert "@@\n-    limit_1 = 1" in text.replace("@@ def load_cart(name):", "@@")
-    assert "@@ def load_cart(name):\n-    limit_1 = 1 * second_1" in text
 
 
 def test_what_an_earlier_row_showed_is_not_shown_again():
@@ -106,7 +93,7 @@ def test_what_an_earlier_row_showed_is_not_shown_again():
     ]
     text = text_of(rows)
     assert text.count("second_3") == 1
-    assert "[m4] tool Read cart.py\n(as in [m1])" in text
+    assert "[m4] tool Read\n(as in [m1])" in text
     assert "(12 lines as in [m1])\nREADME.md" in text
 
 
@@ -117,16 +104,16 @@ def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
         for row in (call(f"c{at}", "Edit", path=name), result(f"c{at}", f"The file {name} has been updated.", "Edit"))
     ]
     assert text_of(rows).count("has been updated") == 1
-    assert "[m6] tool Edit c.py\n(as in [m2])" in text_of(rows)
+    assert "[m6] tool Edit\n(as in [m2])" in text_of(rows)
     failed = [*rows, call("d", "Edit", path="d.py"), result("d", "The file d.py does not exist.", "Edit")]
-    assert text_of(failed).endswith("[m8] tool Edit d.py\nThe file d.py does not exist.")
+    assert text_of(failed).endswith("[m8] tool Edit\nThe file d.py does not exist.")
 
 
 def test_reminders_of_the_host_are_left_out_of_results_alone():
     noise = "<system-reminder>\nUse the list.\n</system-reminder>"
     rows = [call("a", "Read", path="x"), result("a", f"one\n{noise}two\n\n{noise}", "Read"), user(noise)]
     text = text_of(rows)
-    assert "[m2] tool Read x\none\ntwo\n\n[m3] user\n<system-reminder>" in text
+    assert "[m2] tool Read\none\ntwo\n\n[m3] user\n<system-reminder>" in text
     assert "<system-reminder>no end" in text_of([call("a"), result("a", "<system-reminder>no end")])
 
 
@@ -179,13 +166,14 @@ def test_secrets_reach_no_part():
     assert "MIIEvQ" not in text_of(rows, redact=redact)
 
 
-def test_the_words_of_messages_are_read_back_without_calls_and_context():
+def test_the_messages_of_a_part_are_read_back_without_context():
     text = text_of(
         [user("Find it.\n\nPlease."), call("a", "Read", "I look.", path="x"), result("a", "found")],
         before="[b1] user, before this part\nOther",
         after="[b2] assistant, after this part\nLater",
     )
-    assert [*messages_in(text)] == [("user", "Find it.\n\nPlease."), ("assistant", "I look."), ("tool", "found")]
+    looked = 'I look.\ncall Read({"path": "x"})'
+    assert [*messages_in(text)] == [("user", "Find it.\n\nPlease."), ("assistant", looked), ("tool", "found")]
 
 
 CHAT = [
@@ -201,33 +189,31 @@ CHAT = [
 ]
 
 
-def test_ahead_of_a_part_stand_the_requests_and_the_last_words():
+def around(first: int, end: int | None, segment: int = 10_000) -> tuple[list[int], str, str]:
+    """The rows around these groups of the chat, and their texts."""
     log = log_of(CHAT)
-    found = before(log.rows, 5, [0, 2], None)
-    assert [one.row for one in found] == [0, 2, 3]
-    assert [len(one.text) for one in found] == [2_004, 3, len("I read first.")]
-    assert found[0].text.startswith("Build the cart.")
-    assert context_text(found, 1).startswith("[b1] user, before this part\nBuild the cart.")
-    lines = before(log.rows, 9, [0, 2, 8], None)
-    assert [one.text for one in lines if one.row == 8] == ["Go on."]
-    assert before(log.rows, 0, [], None) == []
+    before, behind = rows_around(log, first, end)
+    return [*before, *behind], *context(log, (before, behind), segment, None)
 
 
-def test_an_earlier_request_is_a_line():
-    log = log_of([user("first\n" * 100), user("second\n" * 100)])
-    first, second = before(log.rows, 2, [0, 1], None)
-    assert (len(first.text), "\n" in first.text) == (203, False)
-    assert len(second.text) == 700
+def test_ahead_of_a_part_stand_the_request_and_the_last_words():
+    rows, before, _ = around(4, 5)
+    assert rows == [0, 2, 3, 7], "a short request is shown with the one before it"
+    assert before.startswith("[b1] user\nBuild the cart.")
+    assert before.count(" […] ") == 1
+    assert before.endswith("\n\n[b2] user\nyes\n\n[b3] assistant\nI read first.\ncall Read cart.py")
+    assert around(1, 2)[0] == [0, 2]
+    assert around(0, 1)[:2] == ([1], "")
 
 
-def test_behind_a_part_stands_what_came_next_within_a_bound():
-    log = log_of(CHAT)
-    found = after(log.rows, 5, len(log.rows), None)
-    assert [(one.row, one.text) for one in found] == [(5, "call Read b.py"), (6, "full")]
-    assert not awaits(found)
-    assert [one.row for one in after(log.rows, 5, 6, None)] == [5]
-    assert awaits(after(log.rows, 5, 6, None))
-    assert [len(one.text) for one in after(log.rows, 7, 9, None)] == [300]
+def test_behind_a_part_stands_the_row_that_came_next():
+    assert around(3, 4)[2] == "[b4] assistant\ncall Read b.py"
+    assert around(3, None)[2] == "", "what comes behind a part that ends early is not read"
+
+
+def test_what_stands_around_takes_a_share_of_a_segment():
+    sizes = [len("".join(around(4, 5, segment)[1:])) for segment in (512, 4_096, 16_384, 65_536)]
+    assert sizes[0] < 512 // 2 < sizes[1] < 4_096 // 2 < sizes[2] == sizes[3] < 3_200
 
 
 def test_a_group_is_read_alone():
