@@ -49,7 +49,7 @@ def context(
     for at in reversed(before):
         is_request = log.rows[at].role == "user"
         texts.insert(0, _said(log.rows[at], redact, left if is_request else room * _WORDS))
-        left -= len(texts[0]) if is_request else 0
+        left = max(0.0, left - len(texts[0])) if is_request else left
     texts += [_said(log.rows[at], redact, room * _AFTER) for at in after]
     roles = [log.rows[at].role for at in (*before, *after)]
     rows = [f"[b{number}] {role}\n{text}" for number, (role, text) in enumerate(zip(roles, texts, strict=True), 1)]

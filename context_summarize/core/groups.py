@@ -10,7 +10,7 @@ from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact, redact_known
-from context_summarize.transcript.escaping import cut_middle, escape_marks
+from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.rendered import RenderedRow
 
 
@@ -98,26 +98,19 @@ def _single(index: int, row: Row) -> Group:
     return Group(index, index + 1, row.rendered, row.user)
 
 
-LONGEST_ROW_SEGMENTS = 10
-"""A row longer than this many segments is cut to that length."""
-
-
 def render_group(
     rows: Sequence[Row],
     group: Group,
     *,
     number: int,
-    segment_tokens: int | None,
     redact: Redact | None = None,
     first_user: JsonRow | None = None,
 ) -> list[RenderedRow]:
     """Returns the rendered rows of one group, numbered from `number`.
 
-    `rows` is the whole history, and `first_user` its first user message. A tool result longer than half a segment is
-    cut to head and tail, and so is a row longer than ten segments; with `segment_tokens=None` nothing is cut.
+    `rows` is the whole history, and `first_user` its first user message.
     """
     answered = answered_calls(group)
-    numbers = {id(call): at for at, call in enumerate(rows[group.start].calls)}  # by identity: two calls may be equal
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
         row = rows[index]
@@ -126,17 +119,16 @@ def render_group(
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
         search = None if row.is_clean and redact is redact_known else redact
-        text = _text(parts, segment_tokens, search)
+        text = escape_marks(_joined("\n", [search(part) if search else part for part in parts], search))
         own = _own_text(row, first_user, text, search) if row.role == "user" else None
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        answers = [numbers.get(id(call)) for call in answered.get(index, ())]
-        answered_call = answers[0] if len(answers) == 1 else None
-        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), answered_call))
+        is_answer = len(answered.get(index, ())) == 1
+        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), is_answer))
     return out
 
 
 def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
-    """Returns `RenderedRow.own`. If the content is one text, that is the row's text, as it was cut."""
+    """Returns `RenderedRow.own`. If the content is one text, that is the row's text."""
     if not is_of_user(row.raw, first_user):
         return ""
     said = own_texts(row)
@@ -161,21 +153,6 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
             digest.update(len(data).to_bytes(8, "big"))
             digest.update(data)
     return digest.digest()
-
-
-def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
-    """Returns the text of a row from its parts: pairs (is a tool result?, text)."""
-    if segment_tokens is None:
-        return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
-    longest = segment_tokens * 4 * LONGEST_ROW_SEGMENTS
-    texts = [_cut(part, segment_tokens * 2 if result else longest, redact) for result, part in parts]
-    text = _joined("\n", texts, redact)
-    return escape_marks(cut_middle(text, longest) if len(texts) > 1 else text)
-
-
-def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
-    """Returns the text without secrets, then cut in its middle: of half a secret, or half a table, none is found."""
-    return cut_middle(redact(text) if redact else text, limit_bytes)
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:

@@ -272,12 +272,9 @@ class Log:
         self.unbound = {key: found for key, found in self.unbound.items() if key[0] >= row}
         self.summary_rows = {}
 
-    def render(
-        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redact: Redact | None = None
-    ) -> list[RenderedRow]:
+    def render(self, group: Group, *, number: int = 1, redact: Redact | None = None) -> list[RenderedRow]:
         """Returns the rendered rows of a group, numbered from `number`; see `render_group`."""
-        rows, first = self.rows, self.first_user
-        return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
+        return render_group(self.rows, group, number=number, redact=redact, first_user=self.first_user)
 
     def hash_groups(self, end: int) -> list[bytes]:
         """Returns the hashes of the rendered groups before `end`."""

@@ -73,25 +73,25 @@ def result_value(block: Mapping[str, Any]) -> Any:
     return block["output"] if "output" in block else block.get("content")
 
 
-def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
-    """Returns the text of a row for the summariser, as non-empty parts (is a tool result, text).
+def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[str]:
+    """Returns the text of a row for the summariser, as non-empty parts.
 
     `names` maps the call ids that this row answers to tool names; a result without an entry is an orphan.
     """
     if row.role == "tool":
         text = ("" if row.result_ids[0] in names else ORPHAN) + content_text(row.raw.get("content"))
-        return [(True, text)] if text else []
+        return [text] if text else []
     parts, unused = [], dict(names)
     for block in blocks_or_text(row.raw):
         if is_result(block) and row.result_ids:
             call_id = result_block_id(block)
             label = f"result of {unused.pop(call_id)}: " if call_id in unused else ORPHAN
-            parts.append((True, label + content_text(result_value(block))))
+            parts.append(label + content_text(result_value(block)))
         elif not (row.calls and is_call(block)):
-            parts.append((False, block_text(block)))
-    parts += [(False, call_line(call.name, saved_json(call.arguments))) for call in row.calls]
-    parts += [(False, f"[call {call.name}: {NO_RESULT}]") for call in missing]
-    return [part for part in parts if part[1]]
+            parts.append(block_text(block))
+    parts += [call_line(call.name, saved_json(call.arguments)) for call in row.calls]
+    parts += [f"[call {call.name}: {NO_RESULT}]" for call in missing]
+    return [*filter(None, parts)]
 
 
 def blocks_or_text(raw: JsonRow) -> Sequence[Any]:

@@ -27,10 +27,9 @@ _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 class PartText:
     """One text of a row, redacted, without marks."""
 
-    kind: Literal["said", "call", "diff", "result"]
+    kind: Literal["said", "call", "label", "diff", "result"]
+    """A label is our own line before a text, such as `content:`."""
     text: str
-    label: str = ""
-    """Our own line before it, such as `content:`."""
     alike: str = ""
     """A result of one line, with a sign in place of what its call was for: acknowledgements are alike."""
 
@@ -81,7 +80,7 @@ def _read_row(row: Row, calls: Sequence[Call], missing: Sequence[Call], redact: 
     texts += [PartText("call", f"[call {redact(call.name)}: {NO_RESULT}]") for call in missing]
     if len(texts) > 1 and (clean := redact(whole := "\n".join(text.text for text in texts))) != whole:
         texts = [PartText("said", clean)]  # a secret is split over two of them
-    escaped = [PartText(one.kind, escape_marks(one.text), escape_marks(one.label), one.alike) for one in texts]
+    escaped = [PartText(one.kind, escape_marks(one.text), one.alike) for one in texts]
     title = row.role
     if title == "tool":
         name = calls[0].name if calls else str(row.raw.get("name") or "")
@@ -91,37 +90,35 @@ def _read_row(row: Row, calls: Sequence[Call], missing: Sequence[Call], redact: 
 
 def _texts(row: Row, calls: Sequence[Call], redact: Redact) -> Iterator[PartText]:
     if row.role == "tool":
-        yield _result(row.raw.get("content"), "" if calls else ORPHAN.strip(), calls[:1], redact)
+        if not calls:
+            yield PartText("label", ORPHAN.strip())
+        yield _result(row.raw.get("content"), calls[:1], redact)
         return
     unused = {call.id: call for call in calls}
     for block in blocks_or_text(row.raw):
         if is_result(block) and row.result_ids:
             call = unused.pop(result_block_id(block), None)
-            label = f"result of {named(call, redact)}:" if call else ORPHAN.strip()
-            yield _result(result_value(block), label, (), redact)
+            yield PartText("label", f"result of {named(call, redact)}:" if call else ORPHAN.strip())
+            yield _result(result_value(block), (), redact)
         elif not (row.calls and is_call(block)):
             yield PartText("said", redact(block_text(block)))
     for call in row.calls:
         yield from _call_texts(call, redact)
 
 
-def _result(content: Any, label: str, calls: Sequence[Call], redact: Redact) -> PartText:
+def _result(content: Any, calls: Sequence[Call], redact: Redact) -> PartText:
     text = _without_reminders(redact(content_text(content))) or "(empty)"
     argument = main_argument(calls[0]) if calls else ""
     alike = "" if "\n" in text else text.replace(argument, "\0") if argument else text
-    return PartText("result", text, label, alike)
+    return PartText("result", text, alike)
 
 
 def _without_reminders(text: str) -> str:
     """Returns a result without the reminders that the host has put into it; one without an end stays."""
-    pieces: list[str] = []
-    while (found := text.partition(_REMINDER))[1]:
-        _, end, rest = found[2].partition(_REMINDER_END)
-        if not end:
-            break
-        pieces.append(found[0].rstrip("\n") if not rest.strip() else found[0])
-        text = rest
-    return "".join([*pieces, text]) if text.strip() or not pieces else "".join(pieces)
+    first, *others = text.split(_REMINDER)
+    ends = (other.partition(_REMINDER_END) for other in others)
+    kept = "".join([first, *(rest if end else f"{_REMINDER}{said}" for said, end, rest in ends)])
+    return kept.rstrip("\n") if others else text
 
 
 def main_argument(call: Call) -> str:
@@ -131,11 +128,10 @@ def main_argument(call: Call) -> str:
 
 
 def named(call: Call, redact: Redact) -> str:
-    """Returns a call's tool and main argument on one line. Of a long path the end is kept, else the beginning."""
-    line = redact(" ".join(main_argument(call).strip().split("\n", 1)[0][: 10 * _SHORT].split()))
-    if " " not in line and "/" in line[-_SHORT // 2 :]:
-        line = line if len(line) <= _SHORT // 2 else f"…/{line[-_SHORT // 2 :].partition('/')[2]}"
-    return f"{' '.join(redact(call.name).split())} {line if len(line) <= _SHORT else f'{line[:_SHORT]}…'}".strip()
+    """Returns a call's tool and main argument on one line; of a long one both ends."""
+    line = redact(" ".join(main_argument(call).strip().split("\n", 1)[0].split()))
+    short = line if len(line) <= _SHORT else f"{line[: _SHORT // 2]}…{line[-_SHORT // 2 :]}"
+    return f"{' '.join(redact(call.name).split())} {short}".strip()
 
 
 def _call_texts(call: Call, redact: Redact) -> Iterator[PartText]:
@@ -159,13 +155,13 @@ def _parsed(data: str) -> Any:
 def _taken_out(value: Any, where: str, redact: Redact, texts: list[PartText]) -> Any:
     """Returns arguments without None and without their long texts, which go to `texts`; None if nothing is left."""
     if isinstance(value, str) and "\n" in value:
-        texts.append(PartText("said", redact(value), where and f"{where}:"))
+        texts += [PartText("label", where and f"{where}:"), PartText("said", redact(value))]
         return None
     if isinstance(value, Mapping):
         pairs = dict(_pairs(value))
         for old, new in pairs.items():
             shown = diff(redact(value[old]), redact(value[new]))
-            texts.append(PartText("diff", "\n".join(shown) or "(no change)", where and f"{where}:"))
+            texts += [PartText("label", where and f"{where}:"), PartText("diff", "\n".join(shown) or " (no change)")]
         items = [(key, item) for key, item in value.items() if key not in pairs and key not in pairs.values()]
         left = {key: _taken_out(item, f"{where} {key}".strip(), redact, texts) for key, item in items}
         return {key: item for key, item in left.items() if item is not None} or (None if texts else {})
@@ -196,7 +192,7 @@ def diff(old: str, new: str) -> list[str]:
     gone, come = before[head : len(before) - tail], after[head : len(after) - tail]
     if not gone and not come:
         return []
-    near = before[max(0, head - _NEAR) : head], before[len(before) - tail :][:_NEAR]
-    return [*(f" {line}" for line in near[0]), *(f"-{line}" for line in gone), *(f"+{line}" for line in come)] + [
-        f" {line}" for line in near[1]
-    ]
+    near = [f" {line}" for line in before[max(0, head - _NEAR) : head + len(gone) + _NEAR]]
+    first = min(_NEAR, head)
+    changed = [*(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
+    return [*near[:first], *changed, *near[first + len(gone) :]]

@@ -83,13 +83,12 @@ class _Writer:
         """Returns the header and the texts of a row."""
         lines: list[str] = []
         for text in row.texts:
-            lines += [text.label] if text.label else []
             lines += self._shown(number, row.title, text)
         return f"{mark(number)} {row.title}\n" + cut_middle("\n".join(lines), self._longest)
 
     def _shown(self, number: int, title: str, text: PartText) -> Sequence[str]:
         """Returns the lines that the part shows of one text."""
-        if text.kind == "call":
+        if text.kind in ("call", "label"):
             return [text.text]
         lines = text.text.split("\n")
         if text.kind == "diff":

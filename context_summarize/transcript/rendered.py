@@ -23,23 +23,13 @@ class RenderedRow:
     """For a user row the user's own text, without results and attachments, which may be ""; else None."""
     calls: int = field(default=0, compare=False, repr=False)
     """How many calls the row makes; their lines are the last ones that look like calls."""
-    answers: int | None = field(default=None, compare=False, repr=False)
-    """For a result the number of the group's call that it answers, from 0; None if it answers none, or several."""
+    is_answer: bool = field(default=False, compare=False, repr=False)
+    """True for the result of one call."""
 
     @property
     def said(self) -> str:
         """The text of the row; for a user row only the user's own text."""
         return self.text if self.own is None else self.own
-
-    @property
-    def prose(self) -> str:
-        """The text without the lines of the row's calls."""
-        lines = self.text.split("\n")
-        places = [at for at, line in enumerate(lines) if may_be_call(line)]
-        first_call = max(0, len(places) - self.calls)
-        for at in reversed(places[first_call:]):
-            del lines[at]
-        return "\n".join(lines)
 
 
 def render_rows(rows: Sequence[RenderedRow]) -> str:

@@ -15,7 +15,7 @@ from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge
 from context_summarize.core.parts import Ends, Length, Parts, derive_segment_tokens, derive_summary_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
 from context_summarize.transcript.part import messages_in
-from tests.support.inside import grouped, rendered
+from tests.support.inside import grouped
 from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
 
@@ -87,7 +87,7 @@ def test_a_row_is_searched_for_secrets_whole_and_once_before_it_is_cut():
         return re.sub("z+", "", part)
 
     long = "first words " + "z" * 4_000_000 + "line\n" * 1_000 + "last words"
-    text = rendered([call("c"), result("c", long)], segment_tokens=512, redact=redact)[1].text
+    text = text_of([call("c"), result("c", long)], segment=512, redact=redact).partition("[m2] tool bash\n")[2]
 
     assert searched.count(len(long)) == 1
     assert text.startswith("first words line\n")

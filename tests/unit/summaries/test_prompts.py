@@ -81,7 +81,7 @@ async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path, prompts):
         ({"merge": "---\nversion: 1\n"}, "merge.md: the header has no end"),
         ({"merge": "---\nversoin: 1\n---\n"}, "line 2: unknown key 'versoin' (did you mean 'version'?)"),
         ({"merge": "---\nwords\n---\n"}, "line 2: unknown key 'words'; write key: value"),
-        ({"merge": "---\nrules: a\n---\n"}, "key: value; this header takes variables, version"),
+        ({"merge": "---\nrule: a\n---\n"}, "key: value; this header takes rules, rules_heading, variables, version"),
         ({"merge": "$words"}, "merge.md: the variable $fence is missing; this file needs $fence, $words"),
         ({"segment": "$words $fence ${Wrods}"}, "segment.md: unknown variable $Wrods (did you mean 'words'?)"),
         ({"segment": "$words $fence\nIt costs $5"}, "a single $ at '$5', line 2 of the text; write $$"),

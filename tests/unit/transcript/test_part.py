@@ -35,9 +35,12 @@ def test_a_header_names_the_call_that_a_result_answers_if_there_are_several():
 @pytest.mark.parametrize(
     ("argument", "shown"),
     [
-        ("/home/ann/work/shop/cmd/entire/cli/strategy/manual.go", "…/shop/cmd/entire/cli/strategy/manual.go"),
+        (
+            "/home/ann/work/shop/cmd/entire/cli/strategy/manual.go",
+            "/home/ann/work/shop/cmd/entire/cli/strategy/manual.go",
+        ),
         ("go test ./... -run Explain -v 2>&1\ntail", "go test ./... -run Explain -v 2>&1"),
-        ("x" * 100, "x" * 80 + "…"),
+        ("x" * 100, "x" * 40 + "…" + "x" * 40),
         ({"deep": 1}, ""),
     ],
 )
