@@ -14,7 +14,7 @@ from context_summarize.redaction import Redact, redact_known
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.groups import named
 
-_MOST, _SHARE = 3_000, 0.3
+_MOST, _SHARE = 3_000, 0.2
 """Characters of all rows around a part: at most so many, and so many for each token of a segment, which is a tenth."""
 _WORDS, _AFTER = 0.2, 0.1
 """Shares of the agent's last words, and of the next row; the requests get the others."""

@@ -112,7 +112,7 @@ def check_requests(scene: Scene, rows: list[JsonRow]) -> None:
 def instruction(request: ChatRequest) -> str:
     """The instruction row without the name of its fence and the number of words: it holds nothing of the rows."""
     system, fence, _ = fenced(request)
-    return re.sub(r"at most \d+ (words|char)", r"at most N \1", system.replace(fence, "FENCE"))
+    return re.sub(r"\d+ (words|characters)", r"N \1", system.replace(fence, "FENCE"))
 
 
 def bare(line: str) -> str:
