@@ -103,11 +103,11 @@ def test_check_tells_every_problem_one_a_line_and_ends_with_1(mine: Path) -> Non
 
 def test_check_tells_all_problems_of_one_file_at_once(mine: Path) -> None:
     """Those of its header, and those of its text, whatever else is wrong."""
-    (mine / "merge.md").write_text("---\nversoin: 1\nrules: a\n---\nIt costs $5, or $ 6: $wrods $count", "utf-8")
+    (mine / "merge.md").write_text("---\nversoin: 1\nruler: a\n---\nIt costs $5, or $ 6: $wrods $count", "utf-8")
     lines = call("prompts", "check", mine).stdout.splitlines()
     told = (
         "'versoin'",
-        "'rules'",
+        "'ruler'",
         "'$5, or $ 6: '",
         "'$ 6: $wrods '",
         "$wrods (did you",
