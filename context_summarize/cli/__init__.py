@@ -33,8 +33,8 @@ def main() -> None:
 def prompts_command(name: str) -> None:
     """Check a prompt set, and print its folder. SET is a name or a folder.
 
-    A set is a folder with three short files. segment.md and merge.md tell the model how to summarise. frame.md is the
-    text around a summary when the agent reads it. Copy a set to change it.
+    A set is a folder with two short files, segment.md and merge.md, which tell the model how to summarise. Copy a set
+    to change it.
 
     Exit status: 0, or 2 if there is no such set, or it has problems; each is named.
     """

@@ -11,11 +11,10 @@ from context_summarize.core.entries import HARD_FLOOR, Entry, short_length
 from context_summarize.core.frames import no_summary, opening_entry, summary_entry
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import FRAME_TOKENS, Node, Summary, with_children
+from context_summarize.core.nodes import Node, Summary, estimated, with_children
 from context_summarize.core.parts import Forced
 from context_summarize.core.view import Rows, first_row, leaves_of, nodes_of
 from context_summarize.redaction import withholds
-from context_summarize.transcript.escaping import Frame
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""
@@ -36,7 +35,6 @@ class PlanInput:
     limits: Limits
     text_of: Callable[[Node], Summary | None]
     """Returns the text that a new cut would show for a node; None while none is known."""
-    frame: Frame
     hides_system: bool = False
 
 
@@ -140,10 +138,7 @@ class Draft:
         """Returns the tokens of the rows of these nodes."""
         log, given = self._given.log, self._given
         known = ((node, given.text_of(node)) for node in nodes)
-        return sum(
-            node.summary_tokens + FRAME_TOKENS if text is None else summary_entry(log, node, text, given.frame).tokens
-            for node, text in known
-        )
+        return sum(estimated([node]) if text is None else summary_entry(log, node, text).tokens for node, text in known)
 
     def missing(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut whose texts are not known."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact, redact_known
-from context_summarize.transcript.escaping import cut_middle, escape_marks
+from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.rendered import RenderedRow
 
 
@@ -99,26 +98,19 @@ def _single(index: int, row: Row) -> Group:
     return Group(index, index + 1, row.rendered, row.user)
 
 
-LONGEST_ROW_SEGMENTS = 10
-"""A row longer than this many segments is cut to that length."""
-
-
 def render_group(
     rows: Sequence[Row],
     group: Group,
     *,
     number: int,
-    segment_tokens: int | None,
     redact: Redact | None = None,
     first_user: JsonRow | None = None,
 ) -> list[RenderedRow]:
     """Returns the rendered rows of one group, numbered from `number`.
 
-    `rows` is the whole history, and `first_user` its first user message. A tool result longer than half a segment is
-    cut to head and tail, and so is a row longer than ten segments; with `segment_tokens=None` nothing is cut.
+    `rows` is the whole history, and `first_user` its first user message.
     """
     answered = answered_calls(group)
-    numbers = {id(call): at for at, call in enumerate(rows[group.start].calls)}  # by identity: two calls may be equal
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
         row = rows[index]
@@ -126,29 +118,17 @@ def render_group(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        redacted: list[str] = []
-        is_clean = row.is_clean and redact is redact_known
-        search = partial(_redacted, redact, redacted) if redact and not is_clean else None
-        text = _text(parts, segment_tokens, search)
+        search = None if row.is_clean and redact is redact_known else redact
+        text = escape_marks(_joined("\n", [search(part) if search else part for part in parts], search))
         own = _own_text(row, first_user, text, search) if row.role == "user" else None
-        row.is_clean = row.is_clean or (redact is redact_known and not redacted)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        answers = [numbers.get(id(call)) for call in answered.get(index, ())]
-        answered_call = answers[0] if len(answers) == 1 else None
-        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), answered_call))
+        is_answer = len(answered.get(index, ())) == 1
+        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), is_answer))
     return out
 
 
-def _redacted(redact: Redact, redacted: list[str], text: str) -> str:
-    """Returns the text without secrets; if it has some, adds the result to `redacted`."""
-    clean = redact(text)
-    if clean != text:
-        redacted.append(clean)
-    return clean
-
-
 def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
-    """Returns `RenderedRow.own`. If the content is one text, that is the row's text, as it was cut."""
+    """Returns `RenderedRow.own`. If the content is one text, that is the row's text."""
     if not is_of_user(row.raw, first_user):
         return ""
     said = own_texts(row)
@@ -164,19 +144,6 @@ def _header_name(name: object, redact: Redact | None) -> str | None:
     return " ".join((redact(name) if redact else name).split()) or None
 
 
-def cut_length(rendered: Sequence[RenderedRow]) -> int:
-    """Returns the length by which segments are cut: UTF-8 bytes of the rendered text, 4 to a token."""
-    # Each row adds a header line, a line break and a blank line. The width of the row's number does not count, so that
-    # a group has the same length at every place.
-    return sum(
-        len(row.text.encode("utf-8", "surrogatepass"))
-        + len(row.role)
-        + len((row.name or "").encode("utf-8", "replace"))
-        + 6
-        for row in rendered
-    )
-
-
 def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
     """Returns the hash of one group's rendered rows, uncut; the running hash is made of these."""
     digest = hashlib.sha256()
@@ -186,21 +153,6 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
             digest.update(len(data).to_bytes(8, "big"))
             digest.update(data)
     return digest.digest()
-
-
-def _text(parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None) -> str:
-    """Returns the text of a row from its parts: pairs (is a tool result?, text)."""
-    if segment_tokens is None:
-        return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact))
-    longest = segment_tokens * 4 * LONGEST_ROW_SEGMENTS
-    texts = [_cut(part, segment_tokens * 2 if result else longest, redact) for result, part in parts]
-    text = _joined("\n", texts, redact)
-    return escape_marks(cut_middle(text, longest) if len(texts) > 1 else text)
-
-
-def _cut(text: str, limit_bytes: int, redact: Redact | None) -> str:
-    """Returns the text without secrets, then cut in its middle: of half a secret, or half a table, none is found."""
-    return cut_middle(redact(text) if redact else text, limit_bytes)
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:

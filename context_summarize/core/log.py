@@ -13,7 +13,7 @@ from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper, group_hash, render_group
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
-from context_summarize.redaction import Redact
+from context_summarize.redaction import Redact, redact_known
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rendered import RenderedRow
 
@@ -49,6 +49,7 @@ class Log:
         hashes: tuple[str, str] = ("", ""),
     ) -> None:
         self.count, self.redact, self.hashes = count, redact, hashes
+        self.redact_for_keys = redact and redact_known  # the user's own patterns may be too slow to search a text
         self.recall, self.summary_role = recall, summary_role
         self.rows: list[Row] = []
         self.first_user: JsonRow | None = None
@@ -266,12 +267,9 @@ class Log:
         self.unbound = {key: found for key, found in self.unbound.items() if key[0] >= row}
         self.summary_rows = {}
 
-    def render(
-        self, group: Group, *, number: int = 1, segment_tokens: int | None = None, redact: Redact | None = None
-    ) -> list[RenderedRow]:
+    def render(self, group: Group, *, number: int = 1, redact: Redact | None = None) -> list[RenderedRow]:
         """Returns the rendered rows of a group, numbered from `number`; see `render_group`."""
-        rows, first = self.rows, self.first_user
-        return render_group(rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first)
+        return render_group(self.rows, group, number=number, redact=redact, first_user=self.first_user)
 
     def hash_of(self, ordinal: int) -> bytes:
         """Returns the hash of one rendered group."""

@@ -6,9 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from context_summarize.transcript.rendered import RenderedRow, render_rows
-
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +23,8 @@ class Node:
     children: tuple[Node, ...] = ()
     """Empty at level 0."""
     focus: str | None = None
+    ends_early: bool = False
+    """True for a leaf whose end a compaction has chosen, before it was closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ def _hashed(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def segment_key(
-    rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
-) -> str:
-    """Returns the key of a level-0 summary: a hash of template, length, rows and focus, not of the model."""
+def segment_key(text: str, template_hash: str, summary_tokens: int, focus: str | None = None) -> str:
+    """Returns the key of a level-0 summary: a hash of template, length, text and focus, not of the model."""
     extra = () if focus is None else (focus,)
-    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
+    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), text, *extra)
 
 
 MOST_GROWTH = 10
 """A merged summary is at most this many times as long as a segment's."""
-FRAME_TOKENS = 70
+FRAME_TOKENS = 30
 """Estimate of the frame's tokens for a summary that has no row yet."""
+_TOLD_TOKENS = 50
+"""Estimate of what the frame of the first summary explains."""
 
 
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
@@ -87,7 +87,7 @@ def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def estimated(nodes: Iterable[Node]) -> int:
     """Returns about how many tokens the rows of these nodes take: the lengths that are asked for, and frames."""
-    return sum(node.summary_tokens + FRAME_TOKENS for node in nodes)
+    return sum(node.summary_tokens + FRAME_TOKENS + (0 if node.first_group else _TOLD_TOKENS) for node in nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from context_summarize.core.groups import cut_length
+from context_summarize.core.context import context, rows_around
+from context_summarize.core.groups import answered_calls
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Fan, Node, segment_key
-from context_summarize.redaction import Redact, redact_known
-from context_summarize.transcript.rendered import RenderedRow
+from context_summarize.redaction import Redact
+from context_summarize.transcript.groups import PartRow, read_group
+from context_summarize.transcript.marks import renumber
+from context_summarize.transcript.part import part_text, stable_length
 
 _LEAST = 512
 """Tokens of the shortest segments, also in the smallest windows."""
@@ -40,10 +43,10 @@ def next_end(groups: Iterable[tuple[int, bool]], segment_tokens: int) -> int | N
 
     A segment ends at the first group boundary at or past `segment_tokens`. If a user turn begins within the next
     quarter of that length, it ends there instead. It is closed only once that turn or the whole quarter has come. So
-    later groups never move the end.
+    later groups never move the end, and one group at least stands behind it.
 
     Args:
-        groups: for each rendered group its `cut_length` in bytes, and True for a user message.
+        groups: for each rendered group its `stable_length` in bytes, and True for a user message.
     """
     size, total, cut, cut_total = segment_tokens * 4, 0, None, 0
     for at, (length, user) in enumerate(groups):
@@ -114,9 +117,8 @@ class Parts:
         self.leaves: list[Node] = []
         self._digits: list[tuple[Node, ...]] = [()]
         """The digits of the tree after so many leaves."""
-        self._rendered: dict[int, list[RenderedRow]] = {}
-        """The rows of groups that are in no leaf yet, cut for the newest length, and redacted."""
-        self._redact = log.redact and redact_known  # the user's own patterns may be too slow to search a text
+        self._rendered: dict[int, _Rendering] = {}
+        """The groups that are in no leaf yet, measured for the newest length, and redacted."""
         if like is not None and like.ends.lengths:
             self._take_over(like)
 
@@ -150,12 +152,13 @@ class Parts:
             self._rendering(ordinal, self.ends.lengths[-1].segment_tokens)
             self.log.hash_of(ordinal)  # a cut is saved under these hashes
 
-    def _rendering(self, ordinal: int, length: int) -> list[RenderedRow]:
-        if length != self.ends.lengths[-1].segment_tokens:
-            return _render(self.log, ordinal, length, self._redact)
+    def _rendering(self, ordinal: int, length: int) -> _Rendering:
         found = self._rendered.get(ordinal)
-        if found is None:
-            found = self._rendered[ordinal] = _render(self.log, ordinal, length, self._redact)
+        if found is None or length != self.ends.lengths[-1].segment_tokens:
+            rows = _read(self.log, ordinal, self.log.redact_for_keys)
+            found = _Rendering(rows, stable_length(rows, length))
+        if length == self.ends.lengths[-1].segment_tokens:
+            self._rendered[ordinal] = found
         return found
 
     def take_in(self) -> None:
@@ -172,16 +175,18 @@ class Parts:
         length = self.ends.length_at(first).segment_tokens
         if (forced := self.ends.forced_at(first)) is not None:
             return self._leaf(first, forced.end, length, forced) if forced.end <= groups.stop else None
-        sizes = ((cut_length(self._rendering(at, length)), self.log.rendered_group(at).user) for at in groups)
+        sizes = ((self._rendering(at, length).length, self.log.rendered_group(at).user) for at in groups)
         count = next_end(sizes, length)
         return None if count is None else self._leaf(first, first + count, length)
 
     def _leaf(self, first: int, end: int, length: int, forced: Forced | None = None) -> Node:
-        rows = _numbered([self._rendering(at, length) for at in range(first, end)])
+        groups = [self._rendering(at, length) for at in range(first, end)]
         tokens, focus = derive_summary_tokens(length), forced and forced.focus
         if forced is not None:
-            tokens = _short_tokens(rows, tokens)
-        return Node(segment_key(rows, self.log.hashes[0], tokens, focus), 0, first, end, tokens, length, (), focus)
+            tokens = _short_tokens(groups, tokens)
+        leaf = Node("", 0, first, end, tokens, length, (), focus, forced is not None)
+        text = _text(self.log, leaf, [row for group in groups for row in group.rows], self.log.redact_for_keys)
+        return replace(leaf, key=segment_key(text, self.log.hashes[0], tokens, focus))
 
     def _add(self, leaf: Node) -> None:
         self.leaves.append(leaf)
@@ -208,13 +213,21 @@ class Parts:
     def is_long_enough(self, start: int, end: int) -> bool:
         """Returns True if these rendered groups may become a part that ends early: a summary makes them shorter."""
         length = self.ends.length_at(start)
-        rows = _numbered([self._rendering(at, length.segment_tokens) for at in range(start, end)])
-        return cut_length(rows) // 4 >= 2 * _short_tokens(rows, length.summary_tokens)
+        groups = [self._rendering(at, length.segment_tokens) for at in range(start, end)]
+        return sum(group.length for group in groups) // 4 >= 2 * _short_tokens(groups, length.summary_tokens)
 
 
-def _short_tokens(rows: Sequence[RenderedRow], tokens: int) -> int:
+class _Rendering(NamedTuple):
+    """A group as a summariser reads it."""
+
+    rows: list[PartRow]
+    length: int
+    """See `stable_length`."""
+
+
+def _short_tokens(groups: Iterable[_Rendering], tokens: int) -> int:
     """Returns the length of the summary of a part that ends early."""
-    return min(tokens, max(48, cut_length(rows) // 16))
+    return min(tokens, max(48, sum(group.length for group in groups) // 16))
 
 
 def parts_of(log: Log, ends: Ends) -> Parts:
@@ -227,21 +240,33 @@ def parts_of(log: Log, ends: Ends) -> Parts:
     return found
 
 
-def source(log: Log, node: Node) -> tuple[RenderedRow, ...]:
-    """Returns the rendered rows that a level-0 node represents, cut as for its key, and numbered from 1.
+def source(log: Log, node: Node) -> str:
+    """Returns the text that a level-0 node represents, as its summariser reads it.
 
     The key is made without the user's own patterns, so that no key depends on how quickly they search a text.
     """
-    groups = range(node.first_group, node.end_group)
-    return _numbered([_render(log, ordinal, node.segment_tokens, log.redact) for ordinal in groups])
+    rows = [row for at in range(node.first_group, node.end_group) for row in _read(log, at, log.redact)]
+    return _text(log, node, rows, log.redact)
 
 
-def _render(log: Log, ordinal: int, segment_tokens: int, redact: Redact | None) -> list[RenderedRow]:
-    return log.render(log.rendered_group(ordinal), segment_tokens=segment_tokens, redact=redact)
+def _read(log: Log, ordinal: int, redact: Redact | None) -> list[PartRow]:
+    group = log.rendered_group(ordinal)
+    answers = {at - group.start: calls for at, calls in answered_calls(group).items()}
+    return read_group(log.rows[group.start : group.end], answers, group.missing, redact)
 
 
-def _numbered(groups: Sequence[Sequence[RenderedRow]]) -> tuple[RenderedRow, ...]:
-    """Returns the rows of a segment, numbered from 1."""
-    rows = [row for group in groups for row in group]
-    # A row with the right number is not copied: a segment of one group may have thousands.
-    return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))
+def _text(log: Log, node: Node, rows: Sequence[PartRow], redact: Redact | None) -> str:
+    around = _around(log, node)
+    return part_text(rows, node.segment_tokens, *context(log, around, node.segment_tokens, redact))
+
+
+def _around(log: Log, node: Node) -> tuple[list[int], list[int]]:
+    return rows_around(log, node.first_group, None if node.ends_early else node.end_group)
+
+
+def numbered_from(log: Log, node: Node, text: str, first: int = 1) -> str:
+    """Returns the text of a node with marks that count from the log's message `first`; by default as readers do."""
+    start, end = log.message_range(node.first_group, node.end_group)
+    before, after = _around(log, node) if not node.children else ([], [])
+    context_numbers = [number and number - first + 1 for number in map(log.number_of, (*before, *after))]
+    return renumber(text, start - first + 1, end - start + 1, context_numbers)

@@ -18,9 +18,6 @@ from context_summarize.redaction import traceback_of
 
 logger = logging.getLogger(__name__)
 
-_LONG_ROW = 125_000
-"""Rows are cut as for a segment of this many tokens. So only the two ends of a very long row are read."""
-
 
 class Thread:
     """Quotes the rows of a log. It keeps the reading of each rendered group, which only depends on its rows.
@@ -76,7 +73,7 @@ class Thread:
             if not any(_speaks(row.raw) for row in log.rows[group.start + 1 : group.end]):
                 # The first row alone: the one with the calls, or the only one. Results would take long to redact.
                 group = replace(group, end=group.start + 1, answers=(), missing=())
-            return read(log.render(group, number=number, segment_tokens=_LONG_ROW, redact=log.redact), self._signs)
+            return read(log.render(group, number=number, redact=log.redact), self._signs)
         except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
             if not self._has_failed:
                 self._has_failed = True

@@ -18,7 +18,6 @@ from context_summarize.messages.reading import is_hook, is_instruction
 from context_summarize.messages.rows import SHOWN, SYSTEM_ROLES, JsonRow, copy_json
 from context_summarize.messages.view_rows import unbound
 from context_summarize.tokens.measure import measure
-from context_summarize.transcript.escaping import Frame
 
 TextOf = Callable[[Node], Summary | None]
 """Returns the text of a node as a cut shows it; None while there is none. Starts nothing."""
@@ -86,18 +85,17 @@ class View:
         return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]
 
 
-def view(log: Log, cut: Cut, text_of: TextOf, frame: Frame, *, hides_system: bool = False) -> View:
+def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> View:
     """Returns the view of a cut, without its thread.
 
     Args:
-        frame: the text around a summary.
         hides_system: True if a prompt of the host's factory replaces stored system rows.
     """
     rows = Rows(log, cut, hides_system=hides_system)
     nodes = nodes_of(log, cut)
     texts = {node: text for node in nodes if (text := text_of(node)) is not None}
     before, behind = rows.around_thread()
-    top = tuple(_top(rows, before, [(node, summary_entry(log, node, text, frame)) for node, text in texts.items()]))
+    top = tuple(_top(rows, before, [(node, summary_entry(log, node, text)) for node, text in texts.items()]))
     newest = [entry for group in behind for entry in rows.of(group)]
     verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
     for group in log.groups[log.group_position(rows.first) :]:

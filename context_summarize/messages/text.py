@@ -24,7 +24,14 @@ from context_summarize.messages.rows import (
     compact_json,
     saved_json,
 )
-from context_summarize.transcript.rendered import ORPHAN, call_line
+
+ORPHAN = "[result without a call] "
+"""Beginning of a result whose call is not in the history."""
+
+
+def call_line(name: str, *arguments: str) -> str:
+    """Returns the line of a call; `arguments` is JSON, perhaps in pieces."""
+    return "".join(("call ", name, "(", *arguments, ")"))
 
 
 def content_text(content: Any) -> str:
@@ -52,6 +59,12 @@ def block_text(block: Any) -> str:
     return content_text(result_value(block)) if is_result(block) else saved_json(block)
 
 
+def prose(row: Row) -> str:
+    """Returns the text of a row without its calls."""
+    texts = (block_text(block) for block in blocks_or_text(row.raw) if not (row.calls and is_call(block)))
+    return "\n".join(filter(None, texts))
+
+
 def own_texts(row: Row) -> tuple[str, ...] | None:
     """Returns the texts of a user row, without results and attachments; None if its whole content is one text."""
     if isinstance(row.raw.get("content"), str):
@@ -63,35 +76,36 @@ def _is_own(block: Any) -> bool:
     return isinstance(block, str) or (block_type(block) in TEXT_BLOCKS and isinstance(block.get("text"), str))
 
 
-def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
-    """Returns the text of a row for the summariser, as non-empty parts (is a tool result, text).
+def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[str]:
+    """Returns the text of a row for the summariser, as non-empty parts.
 
     `names` maps the call ids that this row answers to tool names; a result without an entry is an orphan.
     """
     if row.role == "tool":
         text = ("" if row.result_ids[0] in names else ORPHAN) + content_text(row.raw.get("content"))
-        return [(True, text)] if text else []
+        return [text] if text else []
     parts, unused = [], dict(names)
-    for block in _blocks_or_text(row.raw):
+    for block in blocks_or_text(row.raw):
         if is_result(block) and row.result_ids:
             call_id = result_block_id(block)
             label = f"result of {unused.pop(call_id)}: " if call_id in unused else ORPHAN
-            parts.append((True, label + content_text(result_value(block))))
+            parts.append(label + content_text(result_value(block)))
         elif not (row.calls and is_call(block)):
-            parts.append((False, block_text(block)))
-    parts += [(False, call_line(call.name, saved_json(call.arguments))) for call in row.calls]
-    parts += [(False, f"[call {call.name}: {NO_RESULT}]") for call in missing]
-    return [part for part in parts if part[1]]
+            parts.append(block_text(block))
+    parts += [call_line(call.name, saved_json(call.arguments)) for call in row.calls]
+    parts += [f"[call {call.name}: {NO_RESULT}]" for call in missing]
+    return [*filter(None, parts)]
 
 
-def _blocks_or_text(raw: JsonRow) -> Sequence[Any]:
+def blocks_or_text(raw: JsonRow) -> Sequence[Any]:
+    """Returns the blocks of a row's content; if that is no list, its text alone."""
     return blocks_of(raw) if isinstance(raw.get("content"), list | tuple) else [content_text(raw.get("content"))]
 
 
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
     """Yields the texts and image blocks of a row that a provider charges for, and each call once."""
     calls = raw["role"] == "assistant"
-    for block in _blocks_or_text(raw):
+    for block in blocks_or_text(raw):
         if not (calls and is_call(block)):
             yield from _countable(block)
     for call in row_calls(raw) if calls else ():

@@ -78,7 +78,7 @@ def read(rows: Sequence[RenderedRow], signs: re.Pattern[str]) -> Reading:
     """Returns the reading of the rows of one group, after redaction. They have the numbers that frames show."""
     said, asked = list[Sentence](), 0
     for row in rows:
-        told = _TOLD.match(row.text) if row.answers is not None else None
+        told = _TOLD.match(row.text) if row.is_answer else None
         if told or (row.role == "user" and row.own != ""):
             asked = row.number
             said += _sentences(row.number, told[1] if told else row.said, signs, in_result=told is not None)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from context_summarize.notes.prose import NO_BLANKS, flat
 from context_summarize.transcript.escaping import decomposed
+from context_summarize.transcript.marks import renumber
 from context_summarize.transcript.rendered import counted
 
 _WORDS, _LETTERS = 4, 6
@@ -51,7 +52,7 @@ def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
 
 def quoted_of(said: Iterable[str], summaries: Iterable[str], heading: str) -> set[str]:
     """Returns the folded sentences of the user that summaries quote as rules, whole or at least four words of them."""
-    lines = [line for one in summaries for _, line in quoted_lines(one, heading)]
+    lines = [line for one in summaries for _, line in quoted_lines(renumber(one, 1, 0), heading)]
     whole = "\n".join(map(folded, lines))
     parts = [folded(line) for line in lines if max(len(line.split()), len(NO_BLANKS.findall(line)) // 2) >= _WORDS]
     return {one for one in said if len(one) > _LETTERS and (one in whole or any(part in one for part in parts))}

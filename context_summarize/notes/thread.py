@@ -11,6 +11,7 @@ from itertools import chain, groupby, pairwise, zip_longest
 from context_summarize.notes.prose import GAP, has_digit
 from context_summarize.notes.reading import Reading, Sentence
 from context_summarize.tokens.measure import Count
+from context_summarize.transcript.marks import mark
 
 NAMES = "Names in earlier calls, newest first: "
 _MOST_NAMES, _NAMES = 350, 0.2
@@ -29,11 +30,6 @@ _FIGURE, _OVERHEAD = 6.0, 10
 """Weight of a term with a digit, beside 1 for a word; and tokens added to the size of a sentence that is weighed."""
 _MOST_MISSES = 50
 """After more misses in a row than this, it tries no more."""
-
-
-def mark(number: int) -> str:
-    """Returns the mark of a message, as frames explain it."""
-    return f"#{number}"
 
 
 @dataclass(frozen=True, slots=True)

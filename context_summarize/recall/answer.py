@@ -140,7 +140,7 @@ class Answers:
         if shown.calls and not since <= shown.caller < row.number:
             calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
             note = " ".join(calls[:_NOTED].split())
-            text = f"[answers the call in #{shown.caller}: {note[: self.fit(note, 60)]}]\n{text}"
+            text = f"[answers the call in m{shown.caller}: {note[: self.fit(note, 60)]}]\n{text}"
         name = row.name and row.name[: self.fit(row.name, 30)]
         block = render_rows((replace(row, text=text, name=name),))
         return block.encode("utf-8", "replace").decode()  # no provider accepts lone surrogates

@@ -10,6 +10,7 @@ import regex
 from context_summarize.recall.answer import RECORD, Answers, RecallAnswer
 from context_summarize.recall.index import Findings, Hit
 from context_summarize.transcript.escaping import after_cut
+from context_summarize.transcript.marks import mark
 from context_summarize.transcript.rendered import counted
 
 _QUOTED, _NAMED = 8, 20
@@ -81,7 +82,7 @@ class Places:
     def _line(self, hit: Hit) -> str:
         row = self._rows.row(hit.number)
         said = " ".join(row.searched[hit.start : hit.start + _LINE].split())
-        return f"- #{hit.number} {row.row.role}: {said}".encode("utf-8", "replace").decode()
+        return f"- {mark(hit.number)} {row.row.role}: {said}".encode("utf-8", "replace").decode()
 
     def _place(self, hit: Hit, longest: int) -> str:
         """Returns a place under its row's header, with its words and lines, and the beginning of what followed."""
@@ -104,7 +105,7 @@ class Places:
         reply = self._rows.row(number + 1)
         user = reply.by_user
         said = " ".join((user or reply.searched)[: 2 * _LINE].split())
-        block = f"\n→ #{number + 1} {'the user: ' if user else ''}{said[:_LINE]}{' …' if said[_LINE:] else ''}"
+        block = f"\n→ {mark(number + 1)} {'the user: ' if user else ''}{said[:_LINE]}{' …' if said[_LINE:] else ''}"
         return block.encode("utf-8", "replace").decode() if said else ""
 
 

@@ -235,5 +235,4 @@ def named(numbers: Sequence[int | None], row: int) -> str:
 def row_text(row: JsonRow) -> str:
     """Returns the text of a row as a summariser reads it: its texts and results, then a line for each call."""
     facts = analyse(row)
-    parts = render_parts(facts, dict.fromkeys(facts.result_ids, "a call"), ())
-    return "\n".join(text for _, text in parts)
+    return "\n".join(render_parts(facts, dict.fromkeys(facts.result_ids, "a call"), ()))

@@ -224,7 +224,7 @@ class Session:
             text = known.summaries.get((node.key, node.first_group)) if known else None
             return found if found is None or text is None else replace(found, text=text)
 
-        found = view(log, cut, text_of, self.services.prompts.frame.fill, hides_system=hides_system)
+        found = view(log, cut, text_of, hides_system=hides_system)
         return found.with_thread(known.entry) if known and known.entry else found
 
     def retain(self, shown: View, wanted: Sequence[str]) -> tuple[tuple[JsonRow, ...], int]:
@@ -255,7 +255,6 @@ class Session:
             tokens=shown.tokens,
             limits=limits.own,
             text_of=text_of,
-            frame=self.services.prompts.frame.fill,
             hides_system=limits.system_prompt is not None,
         )
 

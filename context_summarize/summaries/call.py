@@ -280,8 +280,11 @@ class Summarizer:
     async def _ask_provider(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target
         template = prompts.merge if job.level else prompts.segment
-        words = str(max(20, job.summary_tokens * 3 // 4))
-        instructions = template.fill(words=words, fence=fence_of(job.text), count=str(job.count))
+        # A merge of short summaries must be shorter than they are.
+        tokens = min(job.summary_tokens, job.source_tokens * 2 // 3) if job.level else job.summary_tokens
+        words = max(20, tokens * 3 // 4)
+        lengths = {"words": str(words), "characters": str(words * 16 // 3)}
+        instructions = template.fill(fence=fence_of(job.text), count=str(job.count), **lengths)
         room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
         request = summary_request(job, instructions, target, room)
 

@@ -10,11 +10,10 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.parts import source
+from context_summarize.core.parts import numbered_from, source
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of, numbered
-from context_summarize.transcript.rendered import RenderedRow, render_rows
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
@@ -47,13 +46,11 @@ class Job:
     key: str
     level: int
     text: str
-    """The source: the rendered rows at level 0; for a merge the children's texts, each under a heading."""
+    """The source: the part at level 0; for a merge the children's texts, each under a heading."""
     source_tokens: int
     """Size of the source; for a merge that of the children's texts."""
     summary_tokens: int
     focus: str | None = None
-    rows: tuple[RenderedRow, ...] = ()
-    """The rendered rows at level 0."""
     count: int = 1
     """How many texts are merged."""
 
@@ -67,25 +64,27 @@ class Job:
 
 
 def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Job:
-    """Returns the job for a node's summary, from its rows, rendered and redacted, or from its children's texts."""
-    if node.children:
-        text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
-        return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
-    rows = source(log, node)
-    text = render_rows(rows)
-    return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus, rows)
+    """Returns the job for a node's summary, from its part, or from its children's texts."""
+    if not node.children:
+        text = source(log, node)
+        return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus)
+    start, _ = log.message_range(node.first_group, node.end_group)
+    texts = [numbered_from(log, one, child.text, start) for one, child in zip(node.children, children, strict=True)]
+    size = sum(child.tokens for child in children)
+    return Job(node.key, node.level, numbered(texts), size, node.summary_tokens, count=len(children))
 
 
 def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Count) -> Summary:
     """Returns a node's fallback summary, from its rows or from its children's texts."""
-    job = make_job(node, log, children, count)
     if node.children:
-        text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
+        size = sum(child.tokens for child in children)
+        text = join_fallbacks([child.text for child in children], node.summary_tokens, count)
     else:
-        text = fallback_text(job.rows, min(job.summary_tokens, max(16, job.source_tokens // 2)), count)
-    return Summary(
-        key=job.key, level=job.level, text=text, tokens=count(text), source_tokens=job.source_tokens, fallback=True
-    )
+        groups = map(log.rendered_group, range(node.first_group, node.end_group))
+        rows = [row for group in groups for row in log.render(group, redact=log.redact)]
+        size = sum(count(row.text) for row in rows)
+        text = fallback_text(rows, min(node.summary_tokens, max(16, size // 2)), count)
+    return Summary(key=node.key, level=node.level, text=text, tokens=count(text), source_tokens=size, fallback=True)
 
 
 def answer_room(summary_tokens: int, target: Target, *, had_bad_answer: bool = False) -> int:

@@ -1,4 +1,4 @@
-"""Finds, checks and fills the templates of a prompt set: `segment.md`, `merge.md` and `frame.md`."""
+"""Finds, checks and fills the templates of a prompt set: `segment.md` and `merge.md`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,9 @@ from string import Template
 
 from context_summarize.errors import TemplateError
 
-
-@dataclass(frozen=True, slots=True)
-class _Slots:
-    """The variables that a file must and may use, and the keys of its header."""
-
-    required: frozenset[str]
-    optional: frozenset[str] = frozenset()
-    header: frozenset[str] = frozenset({"version", "variables"})
-
-
-_FILES: Mapping[str, _Slots] = {
-    "segment.md": _Slots(
-        frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules", "rules_heading"})
-    ),
-    "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"count"})),
-    "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level", "recall"})),
-}
+_FILES = ("segment.md", "merge.md")
+_REQUIRED, _OPTIONAL = frozenset({"words", "fence"}), frozenset({"characters", "count"})
+_HEADER = frozenset({"version", "variables", "rules", "rules_heading"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +40,12 @@ class PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The three templates of a set, with the signs of the user's instructions."""
+    """The two templates of a set, with the signs of the user's instructions."""
 
     segment: PromptTemplate
-    """System row of the request that summarises a segment. Variables: `words`, `fence`."""
+    """System row of the request that summarises a segment. Variables: `words`, `fence`; optional: `characters`."""
     merge: PromptTemplate
-    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `count`."""
-    frame: PromptTemplate
-    """The text around a summary in a view. Variables: `text`, `first`, `last`; optional: `count`, `level`, `recall`.
-
-    `recall` is a hint how to read the originals, with a space before it, or is empty.
-    """
+    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `characters`, `count`."""
 
     @property
     def rule_signs(self) -> tuple[str, ...]:
@@ -98,16 +79,16 @@ def load_prompts(name_or_folder: str) -> PromptSet:
 def _read_set(folder: Path) -> tuple[list[PromptTemplate], list[str]]:
     """Returns the files that can be read, and every problem."""
     templates, problems = list[PromptTemplate](), list[str]()
-    for name, slots in _FILES.items():
+    for name in _FILES:
         path = folder / name
         try:
             text = _text(path)
         except TemplateError as error:
             problems.append(str(error))
             continue
-        header, body, wrong = _parts(text.split("\n"), slots.header)
+        header, body, wrong = _parts(text.split("\n"))
         found = (
-            [*wrong, *_wrong_variables(body, slots)]
+            [*wrong, *_wrong_variables(body)]
             if body.strip()
             else [*wrong, ": no text in it; write the template, or copy it from the default set"]
         )
@@ -161,7 +142,7 @@ def _text(path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
-def _parts(lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str, list[str]]:
+def _parts(lines: list[str]) -> tuple[dict[str, str], str, list[str]]:
     """Returns the header's values, the body without the blank lines around it, and the problems of the header."""
     if lines[0].rstrip() != "---":
         return {}, "\n".join(lines).strip("\n"), []
@@ -171,27 +152,27 @@ def _parts(lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str,
     header, wrong = dict[str, str](), list[str]()
     for number, line in enumerate(lines[1:end], 2):
         key, colon, value = (part.strip() for part in line.partition(":"))
-        if key and not (colon and key in keys):
-            takes = f"write key: value; this header takes {_listed(sorted(keys))}"
-            wrong.append(f", line {number}: unknown key {key!r}{_nearest(key, keys)}; {takes}")
+        if key and not (colon and key in _HEADER):
+            takes = f"write key: value; this header takes {_listed(sorted(_HEADER))}"
+            wrong.append(f", line {number}: unknown key {key!r}{_nearest(key, _HEADER)}; {takes}")
         elif key:
             header[key] = value
     return header, "\n".join(lines[end + 1 :]).strip("\n"), wrong
 
 
-def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:
+def _wrong_variables(body: str) -> Iterator[str]:
     """Yields the problems of the variables of a text, the most serious first."""
     for found in Template.pattern.finditer(body):
         if found.group("invalid") is not None:
             seen, number = body[found.start() : found.start() + 12], body.count("\n", 0, found.start()) + 1
             place = f"a single $ at {seen!r}, line {number} of the text"
             yield f": {place}; write $$ for a dollar sign, $name for a variable"
-    used, known = set(Template(body).get_identifiers()), slots.required | slots.optional
+    used, known = set(Template(body).get_identifiers()), _REQUIRED | _OPTIONAL
     for name in sorted(used - known):
         taken = _dollars(known)
         yield f": unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
-    for name in sorted(slots.required - used):
-        yield f": the variable ${name} is missing; this file needs {_dollars(slots.required)}"
+    for name in sorted(_REQUIRED - used):
+        yield f": the variable ${name} is missing; this file needs {_dollars(_REQUIRED)}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Rendered rows: the text of a row for the summariser, the lines of its calls, and the text of several rows."""
+"""Rendered rows: the text of a row for recall and the thread, the lines of its calls, and the text of several rows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-ORPHAN = "[result without a call] "
-"""Beginning of a result whose call is not in the history."""
+from context_summarize.transcript.marks import mark
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedRow:
-    """One history row as the summariser sees it."""
+    """One history row as recall and the thread read it."""
 
     number: int
-    """Counted from 1 within its segment."""
+    """Its message."""
     role: str
     name: str | None
     """Tool name of a result, when it is known."""
@@ -24,47 +23,22 @@ class RenderedRow:
     """For a user row the user's own text, without results and attachments, which may be ""; else None."""
     calls: int = field(default=0, compare=False, repr=False)
     """How many calls the row makes; their lines are the last ones that look like calls."""
-    answers: int | None = field(default=None, compare=False, repr=False)
-    """For a result the number of the group's call that it answers, from 0; None if it answers none, or several."""
+    is_answer: bool = field(default=False, compare=False, repr=False)
+    """True for the result of one call."""
 
     @property
     def said(self) -> str:
         """The text of the row; for a user row only the user's own text."""
         return self.text if self.own is None else self.own
 
-    @property
-    def prose(self) -> str:
-        """The text without the lines of the row's calls."""
-        lines = self.text.split("\n")
-        places = [at for at, line in enumerate(lines) if may_be_call(line)]
-        first_call = max(0, len(places) - self.calls)
-        for at in reversed(places[first_call:]):
-            del lines[at]
-        return "\n".join(lines)
-
-
-_HEADER = re.compile(r"(?m)^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?\n")
-
 
 def render_rows(rows: Sequence[RenderedRow]) -> str:
-    """Returns the transcript format: `#N role` or `#N tool NAME`, the text, and a blank line between blocks."""
-    return "\n\n".join(f"#{row.number} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
-
-
-def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
-    """Returns the rows of a rendered transcript. Text before the first header is left out."""
-    parts = _HEADER.split(f"{text}\n\n")
-    rows = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
-    return tuple(RenderedRow(int(number), role, name, said[:-2]) for number, role, name, said in rows)
+    """Returns `[mN] role` or `[mN] tool NAME`, the text, and a blank line between blocks."""
+    return "\n\n".join(f"{mark(row.number)} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
 
 
 def _name_mark(row: RenderedRow) -> str:
     return "" if row.name is None else " " + row.name.replace("\n", " ")
-
-
-def call_line(name: str, *arguments: str) -> str:
-    """Returns the line of a call; `arguments` is JSON, perhaps in pieces."""
-    return "".join(("call ", name, "(", *arguments, ")"))
 
 
 def may_be_call(line: str) -> bool:

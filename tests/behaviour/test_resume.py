@@ -168,7 +168,7 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(store, ended):
     assert len(set(paid)) == len(paid)
     assert not set(paid) & set(before)
     assert any("Repaired." in text for text in paid)
-    assert len([text for text in paid if lines([text]) & lines(before)]) <= 2
+    assert len([text for text in paid if lines([text]) & lines(before)]) <= 3, "its part, and those beside it"
 
 
 @pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens"])

@@ -93,7 +93,7 @@ def test_the_readme_shows_the_thread_of_the_first_compaction_of_the_demo() -> No
     for part in filter(None, re.split(r"\s*(?:(?<!\[)…|…(?!\]))\s*|\n", sample.strip())):
         at = thread.index(part, at) + len(part)
     [told] = re.findall(r"(\w+) summaries and this thread replace (\d+) messages", README.read_text("utf-8"))
-    summaries = sum(text.startswith("[Summary of messages ") for text in shown)
+    summaries = sum(re.search(r"(?m)^\[Summary \w+ of messages ", text) is not None for text in shown)
     assert told == (("no", "one", "two", "three", "four")[summaries], sample.split(":")[0].split()[-1])
 
 

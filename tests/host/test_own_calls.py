@@ -47,13 +47,15 @@ async def test_a_hook_that_denies_a_call_is_obeyed(hosts, caplog):
     host = await hosts()
     answering(host, HookResult(action="deny", reason="no helpers today"))
     caplog.set_level(logging.INFO, "context_summarize")
-    await host.talk(12)
+    await host.talk(16)
 
     assert host.provider.summary_requests == []
-    assert host.tool.call_count == 12
+    assert host.tool.call_count == 16
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {"denied"}
-    assert all(data["fallbacks"] > 0 for data in host.seen("context:post_compact"))
+    made = [data for data in host.seen("context:post_compact") if data["segments"]]  # others went on, as they fitted
+    assert made
+    assert all(data["fallbacks"] > 0 for data in made)
     assert sum("no helpers today" in record.getMessage() for record in caplog.records) == 1
 
 

@@ -35,6 +35,7 @@ from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full, some
+from tests.support.parts import text_of
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, feed, result, user
 from tests.support.secrets import known
@@ -198,6 +199,18 @@ def test_a_text_is_searched_for_secrets_in_linear_time(unit):
     """All rules together, for a sign or a telling word, and any sign."""
     pairs = [(unit, other) for other in random.Random(unit).sample(SIGNS, full(2, 1))]
     assert slow(lambda text: known(AWAKE + text), pairs, SEARCHED, SEARCHED / 600_000) == []
+
+
+@pytest.mark.parametrize("unit", ["a\n", "\n", "[m1 ", "a_b aB\n", "  1→x\n", "}\n{\n", "<system-reminder>"], ids=repr)
+def test_a_part_is_rendered_in_linear_time(unit):
+    """Diffs, repeats, and lines with names that are used later, of a text of one unit."""
+
+    def rendered(size: int) -> None:
+        text = unit * (size // len(unit))
+        edit = call("a", "Edit", old_string=f"{text}\nx", new_string=f"y\n{text}")
+        text_of([user(text), edit, result("a", text), call("b", "Read", path="a_b"), result("b", f"{text}z")])
+
+    assert not grows(rendered, 5_000, 20_000, 0.3)
 
 
 def test_rows_are_taken_in_in_linear_time():

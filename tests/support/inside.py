@@ -21,10 +21,8 @@ def grouped(raws: Sequence[JsonRow]) -> tuple[list[Group], list[Group]]:
     return closed, grouper.open_groups()
 
 
-def rendered(
-    raws: Sequence[JsonRow], *, segment_tokens: int | None = None, redact: Redact | None = None
-) -> list[RenderedRow]:
-    """Returns the rows as a summariser and the notes read them, numbered from 1."""
+def rendered(raws: Sequence[JsonRow], *, redact: Redact | None = None) -> list[RenderedRow]:
+    """Returns the rows as recall and the thread read them, numbered from 1."""
     rows = [analyse(normalise(raw)) for raw in raws]
     first_user = next((row.raw for row in rows if row.user), None)
     closed, still_open = grouped(raws)
@@ -32,9 +30,7 @@ def rendered(
     for group in [*closed, *still_open]:
         if group.rendered:
             number = len(found) + 1
-            found += render_group(
-                rows, group, number=number, segment_tokens=segment_tokens, redact=redact, first_user=first_user
-            )
+            found += render_group(rows, group, number=number, redact=redact, first_user=first_user)
     return found
 
 

@@ -8,13 +8,14 @@ from itertools import pairwise
 
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.prose import GAP
-from context_summarize.notes.thread import NAMES, mark
+from context_summarize.notes.thread import NAMES
 from context_summarize.testing import JsonRow
+from context_summarize.transcript.marks import mark
 from context_summarize.transcript.rendered import RenderedRow
 from tests.support.inside import rendered
 from tests.support.views import notes
 
-_NUMBER = mark(0).replace("0", r"(\d+)")
+_NUMBER = re.escape(mark(0)).replace("0", r"(\d+)")
 _SAID, _ENDED = re.compile(rf"{_NUMBER} (?:\(in a result\) )?(.+)"), re.compile(rf"→ {_NUMBER} (.+)")
 
 

@@ -6,7 +6,7 @@ import re
 
 from amplifier_core.message_models import ChatRequest
 
-_HEADER = re.compile(r"(?m)^(#\d+ (?:user|assistant|tool)(?: .*)?)$\n?")
+_HEADER = re.compile(r"(?m)^(\[m\d+\] (?:user|assistant|tool)(?: .*)?)$\n?")
 
 
 def fenced(request: ChatRequest) -> tuple[str, str, str]:
@@ -19,8 +19,8 @@ def fenced(request: ChatRequest) -> tuple[str, str, str]:
 
 
 def transcript(request: ChatRequest) -> list[tuple[str, str]]:
-    """(header, text) of each row that a request for a summary shows."""
+    """(header, text) of each row of the part that a request for a summary shows."""
     found = _HEADER.split(fenced(request)[2])
-    assert found[0] == ""
+    assert found[0] == "" or found[0].startswith("[b1] ")
     texts = [*(text.removesuffix("\n\n") for text in found[2:-1:2]), found[-1]]
     return list(zip(found[1::2], texts, strict=True))

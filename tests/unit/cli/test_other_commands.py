@@ -74,7 +74,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_every_set_of_the_package_and_a_copy_pass_the_check_which_says_where_they_are(mine: Path) -> None:
-    assert sorted(path.name for path in mine.iterdir()) == ["frame.md", "merge.md", "segment.md"]
+    assert sorted(path.name for path in mine.iterdir()) == ["merge.md", "segment.md"]
     for name in (*available_sets(), mine):
         told = call("prompts", name)
         assert (told.exit_code, told.stderr) == (0, "")
@@ -83,21 +83,21 @@ def test_every_set_of_the_package_and_a_copy_pass_the_check_which_says_where_the
 
 def test_every_problem_of_every_file_is_told_at_once(mine: Path) -> None:
     """Those of a header, and those of a text, whatever else is wrong; a replay tells the same."""
-    (mine / "frame.md").unlink()
-    (mine / "merge.md").write_text("---\nversoin: 1\nrules: a\n---\nIt costs $5, or $ 6: $wrods $count", "utf-8")
+    (mine / "segment.md").unlink()
+    (mine / "merge.md").write_text("---\nversoin: 1\nruler: a\n---\nIt costs $5, or $ 6: $wrods $count", "utf-8")
     told = call("prompts", mine)
     assert (told.exit_code, told.stdout) == (2, "")
     first, *lines = told.stderr.splitlines()
     assert first == "Error: the prompt set has 8 problems:"
     says = (
+        "segment.md: missing; a prompt set needs",
         "'versoin'",
-        "'rules'",
+        "'ruler'",
         "'$5, or $ 6: '",
         "'$ 6: $wrods '",
         "$wrods (did you",
         "$fence is miss",
         "$words is miss",
-        "frame.md: missing; a prompt set needs",
     )
     assert [word in line for word, line in zip(says, lines, strict=True)] == [True] * 8
     played = call("replay", store(mine.parent / "a.jsonl", [user("a")]), "--config", f"prompts={mine}")

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.sessions import recorded
 from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge_node, segment_key
-from context_summarize.core.parts import derive_segment_tokens, derive_summary_tokens, next_end
+from context_summarize.core.parts import Ends, Length, Parts, derive_segment_tokens, derive_summary_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rendered import RenderedRow, parse_rendered, render_rows
-from tests.support.inside import grouped, rendered
+from context_summarize.transcript.part import messages_in
+from tests.support.inside import grouped
+from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
 
 BOTH = calls(("a", "bash", {}), ("b", "read", {"path": "x"}))
@@ -86,7 +87,7 @@ def test_a_row_is_searched_for_secrets_whole_and_once_before_it_is_cut():
         return re.sub("z+", "", part)
 
     long = "first words " + "z" * 4_000_000 + "line\n" * 1_000 + "last words"
-    text = rendered([call("c"), result("c", long)], segment_tokens=512, redact=redact)[1].text
+    text = text_of([call("c"), result("c", long)], segment=512, redact=redact).partition("[m2] tool bash\n")[2]
 
     assert searched.count(len(long)) == 1
     assert text.startswith("first words line\n")
@@ -94,19 +95,17 @@ def test_a_row_is_searched_for_secrets_whole_and_once_before_it_is_cut():
     assert len(text) < 2_000
 
 
-PIECES = st.sampled_from(["#12 ", "\n", "#2 user\n", "\n\n#3 tool x\n", 'call bash({"command": "ls"})', "\\", '"'])
-TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=12).map("".join))
-NAMES = st.none() | st.text(st.characters(exclude_characters="\n"), max_size=20)
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), NAMES, TEXTS), max_size=6),
-    st.integers(0, 10_000),
+PIECES = st.sampled_from(
+    ["[m12] ", "\n", "[m2] user\n", "\n\n[b3] tool x\n", 'call bash({"command": "ls"})', "\\", '"']
 )
-def test_parsing_undoes_rendering(given_rows, first):
-    escaped = [(role, name, escape_marks(text)) for role, name, text in given_rows]
-    made = [RenderedRow(first + place, *row) for place, row in enumerate(escaped)]
-    assert parse_rendered(render_rows(made)) == tuple(made)
+TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=12).map("".join))
+
+
+@given(st.lists(st.tuples(st.sampled_from([user, assistant]), TEXTS), max_size=6))
+def test_the_messages_of_a_part_are_those_that_were_rendered(said):
+    """However much their texts look like headers."""
+    messages = [*messages_in(text_of([make(text) for make, text in said], segment=10**6))]
+    assert [role for role, _ in messages] == [make("")["role"] for make, _ in said]
 
 
 CUTS = {
@@ -152,7 +151,7 @@ def test_what_the_summariser_is_shown_is_in_the_key():
         [told, asked, looked, found],
         [asked, looked, found, told, user("")],
     ]
-    keys = {segment_key(rendered(rows, segment_tokens=512), "template", 100) for rows in histories}
+    keys = {segment_key(text_of(rows, segment=512), "template", 100) for rows in histories}
     assert len(keys) == len(histories)
 
 
@@ -199,9 +198,29 @@ def test_nodes_beyond_their_room_merge_from_the_oldest_on():
 
 def test_the_fan_is_the_largest_whose_two_levels_fit():
     def taken(most: int) -> float:
-        return (most + 1) * (170 + min(10, (most + 1) / 2) * 100 + 70)
+        return (most + 1) * (130 + min(10, (most + 1) / 2) * 100 + 30)
 
     for room in (0, 3_000, 10_000, 56_000):
         most = derive_fan(room, 100)
         assert most == 2 or taken(most - 1) <= room
         assert taken(most) > room
+
+
+def keys(rows: list[JsonRow], segment_tokens: int) -> list[str]:
+    log = log_of(rows)
+    parts = Parts(log, Ends((Length(0, segment_tokens, 8, 10**6),)))
+    parts.take_in()
+    return [leaf.key for leaf in parts.leaves]
+
+
+@pytest.mark.parametrize("row", [user("One more thing."), assistant("Let me see.")], ids=["user", "assistant"])
+@pytest.mark.parametrize("at", [3, 41, 201])
+def test_a_row_that_is_inserted_early_changes_the_keys_of_its_neighbours_alone(at, row):
+    """In a recorded desk, whose parts end where a user's turn begins."""
+    rows = recorded()
+    for segment_tokens in (512, 4_096):
+        before = keys(rows, segment_tokens)
+        after = keys([*rows[:at], row, *rows[at:]], segment_tokens)
+        assert 1 <= len({*before}.difference(after)) <= 2
+        assert len(before) > 20
+        assert before[-15:] == after[-15:]

@@ -34,16 +34,12 @@ def log_of(rows: list[JsonRow]) -> Log:
     return log
 
 
-def frame(**values: str) -> str:
-    return values["text"]
-
-
 def summary(node: Node) -> Summary:
     return Summary(node.key, node.level, f"Part {node.first_group} to {node.end_group}.", 8, 64)
 
 
 def shown(log: Log, cut: Cut) -> View:
-    return view_of(log, cut, summary, frame)
+    return view_of(log, cut, summary)
 
 
 def planned(log: Log, budget: int, reason: Reason = "threshold", cut: Cut | None = None, **more: Any) -> Plan:
@@ -51,7 +47,7 @@ def planned(log: Log, budget: int, reason: Reason = "threshold", cut: Cut | None
     cut = cut or Cut()
     cut = replace(cut, ends=ends_for(cut, limits, more.pop("segment", 64)))
     text_of = more.pop("text_of", summary)
-    given_ = PlanInput(log=log, cut=cut, tokens=shown(log, cut).tokens, limits=limits, text_of=text_of, frame=frame)
+    given_ = PlanInput(log=log, cut=cut, tokens=shown(log, cut).tokens, limits=limits, text_of=text_of)
     return plan(given_, reason, **more)
 
 

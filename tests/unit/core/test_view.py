@@ -45,4 +45,4 @@ def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_
     [earlier] = log.open_groups
     log.add(analyse(result("x", "found")))
     assert len(log.entries(earlier)) == 1
-    assert "found" in str(view_of(log, Cut(), lambda _: None, str).rows(None))
+    assert "found" in str(view_of(log, Cut(), lambda _: None).rows(None))

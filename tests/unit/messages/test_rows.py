@@ -130,7 +130,7 @@ def test_thinking_metadata_empty_parts_and_what_hosts_do_not_save_are_left_out()
         "thinking_block": {"thinking": "private"},
         "metadata": {"openai:reasoning_items": ["rs_2"]},
     }
-    assert render_parts(row(raw), {}, ()) == [(False, "Done")]
+    assert render_parts(row(raw), {}, ()) == ["Done"]
     assert render_parts(row(assistant(None)), {}, ()) == []
     given = {"a": None, "b": [None, {"c": None, "d": "null"}], "e": (1, None)}
     assert json.loads(saved_json(given)) == {"b": [{"d": "null"}], "e": [1]}

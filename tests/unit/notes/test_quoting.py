@@ -109,14 +109,14 @@ def test_signs_make_rules_of_statements_alone():
 def test_words_at_the_end_of_a_turn_are_below_the_number_of_the_message_that_they_answer():
     """Prose that begins like a call is quoted as well."""
     said = [("user", "Do it."), ("assistant", "No. Please\ncall me later"), ("user", "> quoted"), ("assistant", "OK.")]
-    assert thread(*said) == "#1 Do it.\n→ #2 No. Please call me later\n#3 […]\n→ #4 OK."
-    assert thread(*said, beside="The agent: OK.") == "#1 Do it.\n→ #2 No. Please call me later"
+    assert thread(*said) == "[m1] Do it.\n→ [m2] No. Please call me later\n[m3] […]\n→ [m4] OK."
+    assert thread(*said, beside="The agent: OK.") == "[m1] Do it.\n→ [m2] No. Please call me later"
 
 
 def test_where_room_is_short_rules_stand_first_and_the_rest_is_counted():
     said = [("user", f"We looked at the part {at} of it again today.") for at in range(60)]
     told = thread(("user", "Never touch the cellar, whatever comes."), *said, room=225)
-    assert "#1 Never touch the cellar, whatever comes." in told
+    assert "[m1] Never touch the cellar, whatever comes." in told
     assert len(told) <= 900
     assert "more of the user's sentences are left out.)" in told
 
@@ -128,7 +128,7 @@ def test_rare_words_and_figures_stand_before_common_ones_and_no_part_of_the_sess
     ]
     told = thread(*said, room=300)
     figures = [at for at in range(80) if at % 10 == 5]
-    assert [at for at in figures if f"#{at + 1} " not in told] == []
+    assert [at for at in figures if f"[m{at + 1}] " not in told] == []
     assert told.count("with it.") < 8
 
 
@@ -136,8 +136,8 @@ def test_a_chosen_sentence_brings_the_users_short_reply():
     said = [("user", "Delete K-4711 and K-4712 and K-4713."), ("assistant", "Sure?"), ("user", "no, leave it")]
     filler = [("user", "We looked at it again, and again, as before.") for _ in range(60)]
     told = thread(*filler[:30], *said, *filler[30:], room=250)
-    assert "#31 Delete K-4711 and K-4712 and K-4713.\n" in told
-    assert "#33 no, leave it\n" in told
+    assert "[m31] Delete K-4711 and K-4712 and K-4713.\n" in told
+    assert "[m33] no, leave it\n" in told
 
 
 def test_the_newest_names_in_calls_stand_once_in_a_line_of_their_own():

@@ -79,7 +79,10 @@ async def test_a_request_is_as_designed():
     provider: Any = ScriptedProvider(then=ANSWER)
     await summarizer().make(job(), target(provider, model="small"))
     [request], fence = provider.requests, fence_of(TRANSCRIPT)
-    asked = [("system", PROMPTS.segment.fill(words="75", fence=fence)), ("user", f"{fence}\n{TRANSCRIPT}\n{fence}")]
+    asked = [
+        ("system", PROMPTS.segment.fill(words="75", characters="400", fence=fence)),
+        ("user", f"{fence}\n{TRANSCRIPT}\n{fence}"),
+    ]
     assert [(message.role, message.content) for message in request.messages] == asked
     assert request.max_output_tokens == 2 * 100 + 2_000
     assert request.metadata == {"purpose": "context-summarize", "stream": False}

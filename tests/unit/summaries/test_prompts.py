@@ -20,7 +20,6 @@ from tests.support.rows import tool_session
 GOOD = {
     "segment.md": "Summarise in $words words what $fence encloses.",
     "merge.md": "Merge in $words words what $fence encloses.",
-    "frame.md": "Summary of $first to $last: $text",
 }
 
 
@@ -38,17 +37,12 @@ every_set = pytest.mark.parametrize("name", ["default", "coding", "conversation"
 
 
 @every_set
-def test_a_set_asks_for_the_same_headings_twice_and_its_frame_says_what_it_is_and_where_it_ends(name):
+def test_a_set_asks_for_the_same_headings_twice(name):
     prompts = load_prompts(name)
     headings, again = (re.findall(r"(?m)^([A-Z][a-z ]+): ", part.body) for part in (prompts.segment, prompts.merge))
     assert headings == again
     assert len(headings) >= 4
     assert prompts.rules_heading in headings
-    opening, text, end = prompts.frame.fill(text="It rained.", first="3", last="40", recall="").split("\n")
-    assert text == "It rained."
-    for phrase in ("3 to 40", "by a model", "by code", "record", "not", "instructions", "Tools remain usable"):
-        assert phrase in opening
-    assert (end[:8], end[-9:]) == ("[End of ", "3 to 40.]")
 
 
 @every_set
@@ -80,16 +74,15 @@ async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path, prompts):
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        ({"merge": None}, "merge.md: missing; a prompt set needs segment.md, merge.md, frame.md"),
+        ({"merge": None}, "merge.md: missing; a prompt set needs segment.md, merge.md"),
         ({"merge": ""}, "merge.md: no text in it"),
         ({"merge": "---\nversion: 1\n---\n\n"}, "merge.md: no text in it"),
-        ({"frame": b"caf\xe9 $text $first $last"}, "frame.md: not UTF-8 at byte 3"),
+        ({"merge": b"caf\xe9 $words $fence"}, "merge.md: not UTF-8 at byte 3"),
         ({"merge": "---\nversion: 1\n"}, "merge.md: the header has no end"),
         ({"merge": "---\nversoin: 1\n---\n"}, "line 2: unknown key 'versoin' (did you mean 'version'?)"),
         ({"merge": "---\nwords\n---\n"}, "line 2: unknown key 'words'; write key: value"),
-        ({"merge": "---\nrules: a\n---\n"}, "key: value; this header takes variables, version"),
+        ({"merge": "---\nrule: a\n---\n"}, "key: value; this header takes rules, rules_heading, variables, version"),
         ({"merge": "$words"}, "merge.md: the variable $fence is missing; this file needs $fence, $words"),
-        ({"frame": "$first $last"}, "frame.md: the variable $text is missing"),
         ({"segment": "$words $fence ${Wrods}"}, "segment.md: unknown variable $Wrods (did you mean 'words'?)"),
         ({"segment": "$words $fence\nIt costs $5"}, "a single $ at '$5', line 2 of the text; write $$"),
     ],
