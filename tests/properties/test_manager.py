@@ -56,7 +56,7 @@ async def test_appending_rows_never_changes_a_closed_segment(rows, more):
 
 
 def words(text: str) -> set[str]:
-    return set(re.findall(r"\w{3,}", re.sub(r"\\\\[nrtu]|call_id|[{}\":,\\[\\]]", " ", text)))
+    return set(re.findall(r"\w{3,}", re.sub(r"\\u[0-9a-f]{4}|\\[nrt]|call_id|[{}\":,\[\]]", " ", text)))
 
 
 @given(rows=histories())
