@@ -6,15 +6,14 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import filterfalse
 
 from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.entries import Entry
-from context_summarize.core.frames import thread_entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
@@ -28,50 +27,12 @@ from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.retention import retained_rows
 from context_summarize.session.saved import MOST_CUTS, Saved
 from context_summarize.session.turn import Turn
+from context_summarize.session.written import Written, written
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Parts, Services
 from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The thread of a cut."""
-
-    log: Log
-    cut: Cut
-    """Its shape."""
-    text: str = ""
-    """Its lines without their frame; "" if it quotes nothing."""
-    entry: Entry | None = None
-    """Its row."""
-    summaries: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """The texts of the summaries beside it, by key and first group: without what the thread quotes."""
-
-    def is_of(self, log: Log, cut: Cut) -> bool:
-        """Returns True if this is the thread of this cut of this log."""
-        return self.log is log and self.cut == cut.shape
-
-
-def written(thread: Thread, empty: Written, shown: View) -> Written:
-    """Returns the thread of a cut.
-
-    Args:
-        shown: the view of the cut without a thread. Rows that came after the cut have no part in it.
-    """
-    log, cut = empty.log, empty.cut
-    end = log.row_after_number(cut.rows)
-    rows = (entry.origin for entry in shown.entries if entry.origin is not None and entry.origin < end)
-    numbers = {log.number_of(row) for row in rows if row not in shown.shortened}
-    whole = {number for number in numbers if number is not None}
-    text = thread.text(cut.groups, cut.thread_room, whole, [one.text for one in shown.summaries])
-    known = [node for node in shown.nodes if node not in shown.missing]
-    texts = {
-        (node.key, node.first_group): thread.summary(one.text, node.first_group, node.end_group, text)
-        for node, one in zip(known, shown.summaries, strict=True)
-    }
-    return replace(empty, text=text, entry=thread_entry(log, text, cut.groups) if text else None, summaries=texts)
 
 
 class Session:
