@@ -283,7 +283,7 @@ class Summarizer:
         # A merge of short summaries must be shorter than they are.
         tokens = min(job.summary_tokens, job.source_tokens * 2 // 3) if job.level else job.summary_tokens
         words = max(20, tokens * 3 // 4)
-        lengths = {"words": str(words), "characters": str(words * 16 // 3)}
+        lengths = {"words": str(words), "characters": str(words * 19 // 3)}
         instructions = template.fill(fence=fence_of(job.text), count=str(job.count), **lengths)
         room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
         request = summary_request(job, instructions, target, room)
