@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 
 from context_summarize.redaction.words import filled, is_ordinary, parts_of, read, shapes
 
@@ -29,12 +27,13 @@ def _mark(span: Span) -> str:
     return f"[redacted: {span.kind}]"
 
 
-def replaced(text: str, spans: Sequence[Span], by: Callable[[Span], str] = _mark) -> str:
-    """Returns the text with its mark in place of each span; the spans are in order and do not overlap."""
-    out, at = [], 0
-    for span in spans:
-        out += [text[at : span.first], by(span)]
-        at = span.end
+def replaced(text: str, spans: Iterable[Span], by: Callable[[Span], str] = _mark) -> str:
+    """Returns the text with its mark in place of each span; of spans that overlap, the first one's."""
+    out, at = list[str](), 0
+    for span in sorted(spans, key=lambda span: (span.first, -span.end)):
+        if span.first >= at:
+            out += [text[at : span.first], by(span)]
+        at = max(at, span.end)
     return "".join([*out, text[at:]])
 
 
@@ -85,27 +84,16 @@ class Table:
 
     def __init__(self, name: str, form: str, *more: tuple[Iterable[str], Rule]) -> None:
         short = {part: f"(?:{text})" for part, text in parts_of(_TABLES["short"]).items()}
-        rules: list[tuple[tuple[str, ...], Rule]] = []
+        self._rules: list[tuple[Iterable[str], Rule]] = []
         for kind, check, words, pattern in _TABLES[name]:
             short["WORDS"] = f"(?:{'|'.join(map(re.escape, words.split()))})"
             full = re.compile(filled(form.replace("{}", pattern.lstrip()), short))
-            rules.append((tuple(words.split()), _rule(kind, CHECKS[check], full)))
-        rules += [(tuple(words), rule) for words, rule in more]
-        self._rules = [rule for _, rule in rules]
-        every = sorted({word for words, _ in rules for word in words})
-        self._of = {word: {at for at, (words, _) in enumerate(rules) if word.startswith(words)} for word in every}
-        by_first = [(first, sorted(group, reverse=True)) for first, group in groupby(every, key=itemgetter(0))]
-        tries = "|".join(
-            f"{re.escape(first)}(?:{'|'.join(re.escape(w[1:]) for w in group)})" for first, group in by_first
-        )
-        # One search for all words, tried only at places that begin with two of their signs.
-        signs = ("".join(map(re.escape, {word[at] for word in every})) for at in range(min(2, *map(len, every))))
-        self._words = re.compile(f"(?={''.join(f'[{sign}]' for sign in signs)})(?=({tries}))")
+            self._rules.append((words.split(), _rule(kind, CHECKS[check], full)))
+        self._rules += more
 
     def rules(self, text: str) -> list[Rule]:
         """Returns the rules that may find something in the text, in their order."""
-        held = set[int]().union(*map(self._of.__getitem__, set(self._words.findall(text))))
-        return [self._rules[at] for at in sorted(held)]
+        return [rule for words, rule in self._rules if any(word in text for word in words)]
 
 
 TOKENS = Table("tokens", "<START>(?:{})<END>")

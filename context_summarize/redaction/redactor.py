@@ -11,12 +11,11 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from operator import attrgetter
 
 from context_summarize.errors import legible
 from context_summarize.redaction.columns import columns
 from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, replaced
-from context_summarize.redaction.keys import KIND, MARKS, decoded, keys
+from context_summarize.redaction.keys import KIND, decoded, keys
 from context_summarize.redaction.own import Redactor
 from context_summarize.redaction.values import values
 from context_summarize.redaction.views import ESCAPED, JOINED, SPACED, View
@@ -24,22 +23,16 @@ from context_summarize.redaction.words import STEMS
 
 Redact = Callable[[str], str]
 
-_WINDOW = 64_000
-"""Characters of a long text that are searched at once."""
-_MORE = 16_000
-"""A window also shows this many characters after its own. So a secret of at most this length is whole in one window."""
-_PLACED = Table("placed", "{}", (STEMS, values))
+_PLACED = Table("placed", "{}", (STEMS, columns), (STEMS, values))
 
 
 def _rules(text: str) -> Iterator[Rule]:
     """Yields the rules that may find something in the text, in their order."""
-    words = [word for word in text.split() if len(word) >= SHORTEST]
-    if any(len(word) >= 60 for word in words) or any(mark in text for mark in MARKS):
-        yield keys
-    joined = "\n".join(words)
-    yield from TOKENS.rules(joined)
+    words = "\n".join(word for word in text.split() if len(word) >= SHORTEST)
+    yield keys
+    yield from TOKENS.rules(words)
     yield from _PLACED.rules(text.lower())
-    if any(True for _ in decoded(joined)):
+    if any(True for _ in decoded(words)):
         yield _encoded
 
 
@@ -60,7 +53,7 @@ def _in_turn(rules: Iterable[Rule], text: str) -> Iterator[Span]:
     """Finds secrets. A rule does not see what earlier rules have found."""
     for rule in rules:
         found = list(rule(text))
-        text = replaced(text, sorted(found, key=attrgetter("first")), _blank) if found else text
+        text = replaced(text, found, _blank) if found else text
         yield from found
 
 
@@ -76,22 +69,10 @@ def _disguised(text: str, joined: bool) -> Iterator[Span]:
 
 def redact_known(text: str) -> str:
     """Returns the text with a mark in place of each secret, but for those of the user's own patterns."""
-    plain = View(text, ESCAPED)  # long texts are searched in windows
-    rules = list(_rules(plain.text))
-    as_it_is = partial(_in_turn, rules)
+    plain = View(text, ESCAPED)
     # Split secrets first, and the text as it is last.
-    known = (partial(_disguised, joined=True), partial(_disguised, joined=False), as_it_is)
-    spans = list(columns(plain.text)) if values in rules else []
-    for at in range(0, max(1, len(plain.text) - _MORE), _WINDOW):
-        window = plain.text[at : at + _WINDOW + _MORE]
-        spans += [Span(at + one.first, at + one.end, one.kind) for one in _in_turn(known, window)]
-    out: list[Span] = []
-    for span in map(plain.back, sorted(spans, key=lambda span: (span.first, -span.end))):
-        if out and span.first < out[-1].end:
-            out[-1] = Span(out[-1].first, max(out[-1].end, span.end), out[-1].kind)
-        else:
-            out.append(span)
-    return replaced(text, out)
+    known = (partial(_disguised, joined=True), partial(_disguised, joined=False))
+    return replaced(text, [*map(plain.back, _in_turn([*known, *_rules(plain.text)], plain.text))])
 
 
 def build_redactor(setting: bool | Sequence[str]) -> Redact | None:
