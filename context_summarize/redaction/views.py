@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from functools import cached_property, lru_cache
+from array import array
+from functools import lru_cache
 from html import unescape
 
 from context_summarize.redaction.formats import Span
@@ -24,34 +24,22 @@ class View:
     """
 
     def __init__(self, text: str, disguises: re.Pattern[str], gap: str = "") -> None:
-        self._of, self._disguises = text, disguises
-        self._gap = gap
-        self.text = disguises.sub(self._meant, text)
-
-    def _meant(self, found: re.Match[str]) -> str:
-        return self._gap if found.lastgroup else _plain(found[0])
-
-    @cached_property
-    def _places(self) -> tuple[list[int], list[int], dict[int, int]]:
-        """Returns the place after each code, how many characters were removed so far, and the width of each code."""
-        places, shifts, widths = [0], [0], {}
-        for found in self._disguises.finditer(self._of):
-            at = found.start() - shifts[-1]
-            if plain := self._meant(found):
-                widths[at] = found.end() - found.start()
-            places.append(at + len(plain))
-            shifts.append(found.end() - places[-1])
-        return places, shifts, widths
+        pieces, at = list[str](), 0
+        self._starts, self._ends = array("q"), array("q")
+        """The place of each character in the original."""
+        for found in disguises.finditer(text):
+            plain = gap if found.lastgroup else _plain(found[0])
+            pieces += [text[at : found.start()], plain]
+            self._starts.extend(range(at, found.start() + len(plain)))
+            self._ends.extend([*range(at + 1, found.start() + 1), *[found.end()] * len(plain)])
+            at = found.end()
+        self.text = "".join([*pieces, text[at:]])
+        self._starts.extend(range(at, len(text)))
+        self._ends.extend(range(at + 1, len(text) + 1))
 
     def back(self, span: Span) -> Span:
         """Returns the span in the original. What was taken out at its ends stays outside."""
-        places, shifts, widths = self._places
-
-        def original(at: int) -> int:
-            return at + shifts[bisect_right(places, at) - 1]
-
-        last = span.end - 1
-        return Span(original(span.first), original(last) + widths.get(last, 1), span.kind)
+        return Span(self._starts[span.first], self._ends[span.end - 1], span.kind)
 
     def is_joined(self, span: Span) -> bool:
         """Returns True for a whole token that holds, in the original, something that the view does not show."""
