@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from context_summarize.redaction.formats import Span, is_mixed, is_real, turns
-from context_summarize.redaction.words import CJK, CODE_LINE, JOINTS, is_ordinary, is_predicate, shapes, telling
+from context_summarize.redaction.words import CJK, JOINTS, is_ordinary, is_predicate, shapes, telling
 
 _AT, _IN = shapes("values.at"), shapes("values.in")
 _LOOKED_AT = 120
@@ -26,12 +26,10 @@ def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
 
 def is_weak(value: str, is_common: Callable[[str], bool] = is_ordinary) -> bool:
     """Returns True if the value may be a password, though it looks like words or a number."""
-    words = value.split()
     if not 3 <= len(value.strip(" -:")) <= 60 or not _IN["word"].search(value) or not is_real(value):
         return False
-    if _AT["path"].match(value) or (any(telling(value)) and (len(words) > 1 or _AT["compound"].fullmatch(value))):
-        return False
-    return 2 * sum(map(is_common, words)) < len(words)
+    words = value.split()
+    return not _AT["path"].match(value) and 2 * sum(map(is_common, words)) < len(words)
 
 
 def is_named(word: re.Match[str], before: str) -> bool:
@@ -43,43 +41,30 @@ def is_named(word: re.Match[str], before: str) -> bool:
 
 def _is_code(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
     """Returns True if a value without quotes is more likely a name in source code than a password."""
-    value, after = text[slice(*span)], text[span[1] : span[1] + 2]
+    value, after, sign = text[slice(*span)], text[span[1] : span[1] + 2], joint["sign"] or ""
     if after[:1] in ("(", "[", "{") or _AT["dotted"].fullmatch(value) or any(telling(value)):
         return True
-    line, sign = before[before.rfind("\n") + 1 :], joint["sign"] or ""
-    if _IN["call"].search(line) or CODE_LINE.match(line) or _IN["of_object"].search(before):
+    if _AT["code_line"].match(before, before.rfind("\n") + 1):
         return True
-    is_spaced, mark = sign[-1:].isspace(), sign.strip("\"'`*] \t")
-    if mark in (":=", "==", "===") or (is_spaced and _AT["compound"].fullmatch(value)):
+    mark = sign.strip("\"'`*] \t")
+    if mark in (":=", "==", "===") or (sign[-1:].isspace() and _AT["compound"].fullmatch(value)):
         return True
-    if mark.startswith("="):  # `x = found;`, and an argument on a line of its own
-        return (is_spaced and after[:1] == ";") or (after == ",\n" and line[:1].isspace())
-    return sign[:1] in ("'", '"') and after[:1] in (",", "}")  # `{"password": found}`
+    # An argument on a line of its own; `{"password": found}`
+    return (mark.startswith("=") and after == ",\n") or (sign[:1] in ("'", '"') and after[:1] in (",", "}"))
 
 
 def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
     """Returns True if the value is a password by its looks, or by its place however weak it looks."""
     value, after, quoted = text[slice(*span)], text[span[1] : span[1] + 1], text[span[0] - 1 : span[0]] in QUOTES
-    strong = len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], after, True, not quoted)
-    if joint["near"]:
-        return strong and not _AT["technical"].match(value) and not _AT["known_name"].match(value)
-    if joint["next"]:
-        if _IN["flag"].search(before):
-            is_name = value.startswith("--") or (not quoted and _AT["compound"].fullmatch(value))
-            return not is_name and (strong or is_weak(value))
-        is_chosen = strong and after not in ("(", "[", "{", ":", "=") and not _AT["technical"].match(value)
-        return is_chosen or (quoted and is_weak(value))
-    if strong:
-        return not (joint["prose"] and _AT["technical"].match(value))
-    if joint["prose"]:
-        return (
-            is_weak(value, is_ordinary if quoted else is_predicate)
-            and len(value) > 3
-            and (quoted or joint["prose"] != "-")
-        )
-    if not is_weak(value) or (joint["bar"] and not quoted):
+    if len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], after, True, not quoted):
+        return not joint["near"] or not _AT["known_name"].match(value)
+    if joint["near"] or not is_weak(value, is_predicate if joint["prose"] and not quoted else is_ordinary):
         return False
-    return bool(quoted or joint["pair"] or joint["tag"]) or not _is_code(text, joint, span, before)
+    if joint["next"] and _IN["flag"].search(before):
+        return not value.startswith("--")
+    if quoted or joint["pair"] or joint["tag"] or joint["prose"]:
+        return quoted or joint["prose"] != "-"
+    return not (joint["next"] or joint["bar"] or _is_code(text, joint, span, before))
 
 
 def _run(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
@@ -95,14 +80,10 @@ def _value(text: str, at: int, name: str, joint: re.Match[str]) -> tuple[int, in
     first, end = found.span(found.lastgroup or 0)
     if found["bare"] is None:
         return first, end
-    is_password, is_said = not name.endswith("_other"), bool(joint["prose"] or joint["near"])
-    if name[:2] in CJK and is_said:
+    if name[:2] in CJK and (joint["prose"] or joint["near"]):
         end = _run(_AT["ascii"], text, first, end)
-    elif is_password and (is_said or (joint["sign"] or "")[-1:].isspace()) and text[end : end + 1] not in "([{":
-        end = _run(_AT["to_blank"], text, first, len(text))
     value = text[first:end]
-    # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
-    if not is_password or joint["bar"] or (joint["sign"] or "")[:1] == "=":
+    if name.endswith("_other"):  # in a URL or a connection string `&` separates the settings
         value = value.partition("&")[0].partition("|")[0]
     return first, first + len(value.rstrip(".,;:)]}*"))
 
@@ -119,14 +100,13 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
     value, after = text[slice(*span)], text[span[1] : span[1] + 1]
     before = text[max(0, word.start() - 80) : word.start()]
     is_flag = _IN["flag"].search(before) is not None
-    if not is_named(word, before) or (joint["tag"] and after not in ("<", '"')) or (joint["listed"] and not is_flag):
+    if not is_named(word, before) or (joint["listed"] and not is_flag):
         return None
     if joint["near"] and _IN["of_another"].search(text, max(0, span[0] - 20), span[0]):
         return None
     if not name.endswith("_other"):
         kind = "secret" if "secret" in word[0].lower() else "password"
-        is_one = _is_password(text, joint, span, before) and (word[0][:3].lower() != "pin" or value.isdigit())
-        return Span(*span, kind) if is_one else None
+        return Span(*span, kind) if _is_password(text, joint, span, before) else None
     is_like = _AT["prose"].fullmatch(value) and turns(value) > 2
     if (not is_like and (joint["prose"] or joint["near"])) or (joint["next"] and not is_flag):
         return None

@@ -47,8 +47,6 @@ CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
 STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
 """A text that, in lower case, holds none of these holds no telling word."""
-CODE_LINE = re.compile(rf"[\s+-]*+(?:{'|'.join(_LANGUAGES.pop('code').split())})(?!\w)")
-"""Matches at a line of code that begins with a keyword."""
 _STEM = re.compile(
     "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(STEMS, itemgetter(0)))
 )
