@@ -1,4 +1,4 @@
-"""Writes a replay as one HTML page that runs and loads nothing: sizes, compactions, and values that summaries keep."""
+"""Writes a replay as one HTML page that runs and loads nothing: sizes, compactions, and summaries."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
-from context_summarize.replay.result import Compaction, ReplayResult, Summarised, figures, row_text
+from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
 from context_summarize.transcript.rendered import counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
-_CHARS, _VALUES = 50_000, 200
-"""Most characters of a text, and most values of a list. The page says how much is left out."""
+_CHARS = 50_000
+"""Most characters of a text. The page says how much is left out."""
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
 _CAPTION = (
     "Tokens of the messages so far (history), of each request, and of what a request may hold (budget). A dot is a "
     "compaction, and leads to it."
 )
 _ABOUT_VALUES = (
-    "An exact value is a name in a call, or a name or figure in the user's words. A request holds it if any of its "
-    "rows does: a summary, the thread, or a message that is shown whole. What it does not hold is still in the "
-    "history, where recall finds it."
+    "An exact value is a name in a call, or a name or figure in the user's words. It is kept if any row of the request "
+    "holds it: a summary, the thread, or a message that is shown whole. Any other is in the history, where recall "
+    "finds it."
 )
 
 
@@ -122,52 +122,27 @@ def _compaction(number: int, line: Compaction, before: Sequence[JsonRow], clean:
     calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
     made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}"
     done = f"{made}, {counted(line.shortened, 'message')} shortened, waited {line.wait_ms:,} ms."
-    held, values = line.held
-    holds = f"The request holds {held:,} of {values:,} exact values of all messages that it shows as summaries."
-    opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}. {holds}", class_="quiet"))
-    summarised, stay = {(one.first, one.last): one for one in line.summarised}, []
+    kept = f"Of {line.values_kept + line.values_lost:,} exact values {line.values_kept:,} are kept."
+    opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}. {kept}", class_="quiet"))
+    stay = []
     for row in line.made_rows:
         text = clean(row_text(row))
         span = row["metadata"].get("messages")
         if row in before:
             stay.append(f"{span[0]:,} to {span[1]:,}" if span else "thread")
         elif span:
-            opened.append(_summary(row, text, summarised[tuple(span)]))
+            level = row["metadata"].get("level")
+            merged = f", merged (level {level})" if level else ""
+            opened.append(_opened(f"Messages {span[0]:,} to {span[1]:,}{merged}", text))
         else:
-            opened.append(_opened("What code adds to the summaries", _text(text)))
+            opened.append(_opened("What code adds to the summaries", text))
     if stay:
         opened.append(element("p", f"Shown as before: {', '.join(stay)}.", class_="quiet"))
     return opened
 
 
-def _summary(row: JsonRow, text: str, summarised: Summarised) -> Element:
-    """Returns one summary, with the exact values of its messages that the request holds, and those that it lost."""
-    held, level = summarised.held, row["metadata"].get("level")
-    values = len(held) + len(summarised.lost)
-    name = f"Messages {summarised.first:,} to {summarised.last:,}" + (f", merged (level {level})" if level else "")
-    share = f"the request holds {len(held):,} of {values:,} exact values"
-    lists = {"Lost": summarised.lost, "Held": held}
-    return _opened(
-        name,
-        _text(text),
-        *(_values(title, found) for title, found in lists.items() if found),
-        beside=[
-            element("meter", value=f"{len(held)}", max=f"{max(1, values)}", aria_label=share),
-            element("span", share),
-        ],
-    )
-
-
-def _opened(name: str, *inside: Element, beside: Sequence[Element] = ()) -> Element:
-    return element("details", element("summary", element("b", f"{name} "), *beside), *inside, class_="made")
-
-
-def _text(text: str) -> Element:
+def _opened(name: str, text: str) -> Element:
+    """Returns a text that its name opens."""
     left_out = len(text) - _CHARS
-    return element("pre", text if left_out <= 0 else f"{text[:_CHARS]} [… {left_out:,} characters are left out]")
-
-
-def _values(name: str, values: Sequence[str]) -> Element:
-    listed = element("ul", *(element("li", value) for value in values[:_VALUES]))
-    more = f", the first {_VALUES}" if len(values) > _VALUES else ""
-    return element("div", element("h3", f"{name}: {len(values):,}{more}"), listed, class_=f"values {name.lower()}")
+    shown = text if left_out <= 0 else f"{text[:_CHARS]} [… {left_out:,} characters are left out]"
+    return element("details", element("summary", element("b", name)), element("pre", shown), class_="made")

@@ -14,8 +14,6 @@ from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import refusal
-from context_summarize.redaction import build_redactor
-from context_summarize.replay.held import Values
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import Windows, request_budget
@@ -90,7 +88,7 @@ async def _begun(
     )
 
 
-_FIGURES = ("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms", "reason")
+_FIGURES = "segments merged from_cache fallbacks shortened wait_ms values_kept values_lost reason"
 """Figures of a compaction's events, under the same names."""
 
 
@@ -101,8 +99,6 @@ class _Session:
         self.hooks = self
         self._providers = providers
         self._result = result
-        rendered = [row for row, number in zip(result.rows, result.numbers, strict=True) if number]
-        self._values = Values(rendered, build_redactor(result.redact) or str)
         self._reason = ""
         self._made: list[dict[str, Any]] = []
         """The compactions of the current request."""
@@ -128,8 +124,7 @@ class _Session:
                 before_tokens=data["tokens"] + data["tokens_saved"],
                 after_tokens=data["tokens"],
                 made_rows=ours,
-                summarised=self._values.held(view, ours),
-                **{name: data[name] for name in _FIGURES},
+                **{name: data[name] for name in _FIGURES.split()},
             )
             self._result.compactions.append(made)
         self._made = []

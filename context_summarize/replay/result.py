@@ -19,16 +19,6 @@ _FIGURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Summarised:
-    """What a request holds of the messages of one of its summaries: their exact values, in whatever row of it."""
-
-    first: int
-    last: int
-    held: tuple[str, ...]
-    lost: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
     """One compaction, from its events."""
@@ -49,18 +39,13 @@ class Compaction:
     shortened: int
     """Rows that were shortened."""
     wait_ms: int
+    values_kept: int
+    """Exact values that the request before showed, and that this one still holds."""
+    values_lost: int
     reason: str
     """`threshold` or `must_fit`, as its event says."""
     made_rows: tuple[JsonRow, ...] = ()
     """The rows that replace older messages from this request on, in the order of the request."""
-    summarised: tuple[Summarised, ...] = ()
-    """What the request holds of the messages of each of its summaries."""
-
-    @property
-    def held(self) -> tuple[int, int]:
-        """How many exact values of all summarised messages the request holds, and of how many."""
-        held = sum(len(one.held) for one in self.summarised)
-        return held, held + sum(len(one.lost) for one in self.summarised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +170,8 @@ class ReplayResult:
         """Returns the output of `--json`: every figure, compaction and check, without rows."""
         data = {name: getattr(self, name) for name in _FIGURES.split()}
         data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
-        texts = ("made_rows", "summarised")
         data["compactions"] = [
-            {field.name: getattr(line, field.name) for field in fields(line) if field.name not in texts}
-            | dict(zip(("values_held", "values"), line.held, strict=True))
+            {field.name: getattr(line, field.name) for field in fields(line) if field.name != "made_rows"}
             for line in self.compactions
         ]
         data["checks"] = [{**asdict(check), "ok": check.ok} for check in self.checks]
@@ -206,13 +189,13 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     if result.prices is not None:
         whole = f"sending the whole history costs {result.dollars_whole_history:.2f} ({result.prices.name})"
         dollars = ("Dollars", f"{result.dollars:.2f}", whole)
-    held, values = result.compactions[-1].held if result.compactions else (0, 0)
+    lost = sum(line.values_lost for line in result.compactions)
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", largest),
         ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the previous request, good for a prompt cache"),
-        ("Exact values held", f"{held:,} of {values:,}", "of summarised messages, after the last compaction"),
+        ("Exact values lost", f"{lost:,}", "at compactions; recall finds them in the history"),
         ("Provider calls", f"{result.provider_calls:,}", calls),
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),

@@ -107,24 +107,12 @@ def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
     assert "unsafe" not in policy
 
 
-def test_each_summary_tells_the_values_that_the_request_holds_and_loses() -> None:
-    """One is held in whatever row; the JSON of a result was not said by the user, nor named in a call."""
-    held = {"type": "tool_result", "tool_call_id": "c0", "output": '{"created_at": "2026-01-01", "order_key": "K1234"}'}
-    begin = [user("Begin with ORD00007."), call("c0", "look", id="ORD00038"), user([held]), assistant("Yes.")]
-    told = played([*begin, *tool_session(20)], "Goal: ORD00009 is shipped.", notes_share=0)
-    page = render_page(told, "a")
-    lists = re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", page)
-    values: dict[str, list[str]] = {"Held": [], "Lost": []}
-    for name, listed in lists:
-        values[name] += re.findall(r"<li>(ORD\d+)</li>", listed)
-
-    assert {"ORD00007", "ORD00009"} <= {*values["Held"]}, "in a row that is shown whole, and in the summary"
-    assert len(values["Lost"]) > 1
-    assert "ORD00007" not in values["Lost"]
-    data = told.as_data()["compactions"][-1]
-    assert f"The request holds {data['values_held']} of {data['values']} exact values of all" in page
-    assert "<li>ORD00038</li>" in page
-    assert not re.search(r"<li>(created_at|order_key|K1234|2026-01-01)</li>", page)
+def test_it_counts_the_values_that_each_compaction_keeps_and_loses(told: ReplayResult) -> None:
+    """The figures of its event, on the page and in the data alike."""
+    page, data = render_page(told, "a"), told.as_data()["compactions"]
+    assert sum(one["values_kept"] for one in data) > 0
+    for one in data:
+        assert f"Of {one['values_kept'] + one['values_lost']:,} exact values {one['values_kept']:,} are kept." in page
 
 
 @pytest.fixture(scope="module")
