@@ -58,9 +58,11 @@ async def main() -> None:
     print(f"and {used.output_tokens:,} out; the largest request {max(one.tokens for one in ours):,}")
     for prices in MODELS.values():
         calls = prices.of_calls(used.input_tokens, used.output_tokens)
-        sent = prices.of_requests(ours)
+        sent, sent_whole = (
+            prices.of_requests((one.tokens, one.cached) for one in some) for some in (ours, whole(rows))
+        )
         print(f"{prices.name}: requests {sent:.2f}, summaries {calls:.2f}, together {sent + calls:.2f};", end=" ")
-        print(f"the whole history each time {prices.of_requests(whole(rows)):.2f}")
+        print(f"the whole history each time {sent_whole:.2f}")
 
 
 if __name__ == "__main__":

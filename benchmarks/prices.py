@@ -16,7 +16,8 @@ def dollars(result: Result) -> dict[str, float]:
     """Returns the dollars of a session with each model. A call that was refused costs nothing."""
     calls = [one for one in result.calls if not one.refused]
     found = (
-        prices.of_requests(result.requests) + sum(prices.of_calls(one.read, one.wrote, one.read) for one in calls)
+        prices.of_requests((one.tokens, one.cached) for one in result.requests)
+        + sum(prices.of_calls(one.read, one.wrote, one.read) for one in calls)
         for prices in MODELS.values()
     )
     return dict(zip(DOLLARS, found, strict=True))

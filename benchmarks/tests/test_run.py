@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.peers import Contestant, Ours, Terms
 from benchmarks.prices import MODELS, dollars
-from benchmarks.run import Request, play
+from benchmarks.run import play
 from benchmarks.scores import breaks, faults, waiting
 from benchmarks.sessions import Session, called, invoices
 from benchmarks.summarisers import Call, Down, Keeping, seconds_of
@@ -69,7 +69,8 @@ def test_the_beginning_that_a_view_shares_with_the_last_is_cached_and_the_rest_i
     assert breaks(result) == 0
     sol = replace(MODELS["sol"], long=last.tokens - 1)
     paid = [0.1 * one.cached + 2.5 * (one.tokens - one.cached) for one in result.requests]
-    assert sol.of_requests(result.requests) == pytest.approx((paid[0] + paid[1] + 2 * paid[2]) / 1e6)
+    sent = [(one.tokens, one.cached) for one in result.requests]
+    assert sol.of_requests(sent) == pytest.approx((paid[0] + paid[1] + 2 * paid[2]) / 1e6)
     assert sol.of_calls(20, 3, longest=20) == pytest.approx(70e-6)
     assert replace(sol, long=19).of_calls(20, 3, longest=20) == pytest.approx((2 * 40 + 1.5 * 30) / 1e6)
     refused = replace(result, requests=(), calls=(Call(20, 3), Call(40, 0, refused=True)))
@@ -87,7 +88,7 @@ def test_the_prices_of_haiku_are_those_of_genai_prices(tokens: int) -> None:
 
     half, ours = tokens // 2, MODELS["haiku"]
     sent = listed(input_tokens=tokens, cache_read_tokens=half, cache_write_tokens=half)
-    assert ours.of_requests([Request(fed=0, tokens=tokens, cached=half)]) == pytest.approx(sent)
+    assert ours.of_requests([(tokens, half)]) == pytest.approx(sent)
     assert ours.of_calls(tokens, 900, tokens) == pytest.approx(listed(input_tokens=tokens, output_tokens=900))
 
 

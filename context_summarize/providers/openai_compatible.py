@@ -11,6 +11,7 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Message, Te
 from amplifier_core.models import ProviderInfo
 
 from context_summarize.errors import ConfigError
+from context_summarize.formats.openai import to_openai
 from context_summarize.messages.text import content_text
 from context_summarize.providers.of_function import error_of
 
@@ -89,7 +90,7 @@ class OpenAICompatibleProvider:
 
         model = options.get("model") or request.model or self._defaults["model"]
         most = request.max_output_tokens or self._defaults["max_output_tokens"]
-        body = {"model": model, "messages": [*map(_row, request.messages)], self._limit: most}
+        body = {"model": model, "messages": to_openai(map(Message.model_dump, request.messages)), self._limit: most}
         if request.tools:
             body["tools"] = [{"type": "function", "function": tool.model_dump()} for tool in request.tools]
         try:
@@ -108,20 +109,6 @@ class OpenAICompatibleProvider:
         key = self._client.headers.get("Authorization", "\0").removeprefix("Bearer ")
         text = f"HTTP {response.status_code}: {response.text}".replace(key, "[key]")[:500]
         return error_of(response.status_code, text, NAME, response.headers.get("Retry-After", ""))
-
-
-def _row(message: Message) -> dict[str, Any]:
-    """Returns a message as the API takes it; the blocks of calls have a place of their own."""
-    told = message.model_dump()
-    blocks = told["content"] if isinstance(told["content"], list) else []
-    calls = [block for block in blocks if block["type"] == "tool_call"]
-    said = [block for block in blocks if block["type"] != "tool_call"] if blocks else told["content"]
-    row = {"role": message.role, "content": content_text(said)}
-    if message.tool_call_id:
-        row["tool_call_id"] = message.tool_call_id
-    functions = [(call["id"], {"name": call["name"], "arguments": json.dumps(call["input"])}) for call in calls]
-    made = [{"id": known, "type": "function", "function": function} for known, function in functions]
-    return {**row, "tool_calls": made} if made else row
 
 
 def _read(body: Any) -> ChatResponse:

@@ -5,16 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
-
-
-class Sent(Protocol):
-    """A request and the part of it that the provider's cache holds, in tokens."""
-
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def cached(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +24,15 @@ class Prices:
     """Factor of the price of a long request's input, cached or not."""
     times_output: float
 
-    def of_requests(self, requests: Iterable[Sent]) -> float:
-        """Returns the dollars of a session's requests, without the model's own answers, which are the same for all."""
+    def of_requests(self, requests: Iterable[tuple[int, int]]) -> float:
+        """Returns the dollars of a session's requests, without the model's own answers, which are the same for all.
+
+        Args:
+            requests: tokens of each, and how many of them the provider's cache holds.
+        """
         return sum(
-            (self.times if one.tokens > self.long else 1.0)
-            * (self.read * one.cached + self.write * (one.tokens - one.cached))
-            / 1e6
-            for one in requests
+            (self.times if tokens > self.long else 1.0) * (self.read * cached + self.write * (tokens - cached)) / 1e6
+            for tokens, cached in requests
         )
 
     def of_calls(self, read: int, wrote: int, longest: int = 0) -> float:
@@ -59,20 +51,8 @@ HAIKU = Prices("Claude Haiku 5.5", 0.1, 0.125, 0.01, 0.5, 100_000, 5.0, 5.0)
 
 
 def prices_of(model: str) -> Prices | None:
-    """Returns the prices of a model: ours, else those of the package `genai-prices` if it is installed; else None."""
-    for known in (SOL, HAIKU):
-        if _plain(model).endswith(_plain(known.name)):
-            return known
-    try:
-        from genai_prices import Usage, calc_price
-
-        into, out = (
-            float(calc_price(Usage(**{kind: 1_000}), model).total_price) * 1_000
-            for kind in ("input_tokens", "output_tokens")
-        )
-    except (ImportError, LookupError):
-        return None
-    return Prices(model, into, into, into, out, 10**9, 1.0, 1.0)
+    """Returns the prices of a model; None if they are not known here."""
+    return next((one for one in (SOL, HAIKU) if _plain(model).endswith(_plain(one.name))), None)
 
 
 def _plain(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 from context_summarize.messages.reading import analyse
@@ -140,14 +140,13 @@ class ReplayResult:
         if self.prices is None:
             return None
         summaries = self.prices.of_calls(self.provider_input_tokens, self.provider_output_tokens)
-        return self.prices.of_requests(self.requests) + summaries
+        return self.prices.of_requests((one.tokens, one.cached) for one in self.requests) + summaries
 
     @property
     def dollars_whole_history(self) -> float | None:
         """Dollars of an agent that sends the whole history with each request; None if the model has no price."""
         sizes = [request.history_tokens for request in self.requests]
-        whole = (RequestSize(0, size, size, before) for before, size in pairwise([0, *sizes]))
-        return None if self.prices is None else self.prices.of_requests(whole)
+        return None if self.prices is None else self.prices.of_requests(zip(sizes, [0, *sizes], strict=False))
 
     @property
     def failed(self) -> Check | None:
