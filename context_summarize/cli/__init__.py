@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from context_summarize.cli.common import Commands, echo, plain, remark
+from context_summarize.cli.common import Commands, plain
 from context_summarize.cli.exam import exam_command
 from context_summarize.cli.recordings import inspect_command, replay_command
 from context_summarize.replay.page import DISTRIBUTION
@@ -38,15 +38,7 @@ def prompts_command(name: str) -> None:
 
     Exit status: 0, or 2 if there is no such set, or it has problems; each is named.
     """
-    segment = load_prompts(name).segment
-    echo(plain(str(segment.path.parent)))
-    heading = segment.header.get("rules_heading", "")
-    if not heading:
-        text = "the header has no rules_heading, so summaries are not searched for quoted instructions"
-        remark(f"WARNING: {segment.path}: {text}", "yellow")
-    elif f"{heading}:" not in segment.body:
-        text = f"rules_heading is {heading!r}, but the text does not ask for a line {heading + ':'!r}"
-        remark(f"WARNING: {segment.path}: {text}", "yellow")
+    click.echo(plain(str(load_prompts(name).segment.path.parent)))
 
 
 for command in (exam_command, inspect_command, prompts_command, replay_command):

@@ -1,4 +1,4 @@
-"""Parts of all commands: options and their values, tables, JSON, warnings, a progress bar, errors and exit status."""
+"""Parts of all commands: settings, tables, warnings, a progress bar, errors and exit status."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import click
 from rich import box
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -22,10 +21,6 @@ from context_summarize.errors import CommandError, ContextSummarizeError
 
 _WIDTH, _LINE = 100, 400
 """Most terminal columns of a sentence; most characters of a warning."""
-_REMARK, _WIDEST = 30, 10_000
-"""Fewest terminal columns of a remark in a table; a width that no terminal has."""
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 def read_config(given: Sequence[str]) -> Config:
@@ -63,7 +58,7 @@ class Commands(click.Group):
     """Prints warnings on stderr, and turns our errors into exit status 2, and Ctrl-C into exit status 130."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the command. Its help is written by click, which knows a closed pipe but no full disk."""
+        """Runs the command; click knows a closed pipe but no full disk."""
         try:
             return super().main(*args, **kwargs)
         except OSError as error:
@@ -110,36 +105,9 @@ def progressing() -> Iterator[Progressing]:
         yield lambda what, total: lambda done: bar.update(task, description=what, completed=done, total=total)
 
 
-class _Terminal(Console):
-    """Standard output. If its reader closes it, as `head` does, later output is dropped."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Prints; if the output cannot be written, as on a full disk, the process ends with exit status 1."""
-        try:
-            super().print(*objects, **options)
-        except OSError as error:
-            remark(f"Error: standard output cannot be written: {error.strerror}", "red")
-            super().on_broken_pipe()
-
-    def on_broken_pipe(self) -> None:
-        """Continues without a reader; rich would end the process with exit status 1."""
-        with suppress(SystemExit):
-            super().on_broken_pipe()
-
-
-def echo(text: str, style: str | None = None) -> None:
-    """Prints lines without wrapping or marking them."""
-    _Terminal().out(text, style=style, highlight=False)
-
-
-def print_json(value: Any) -> None:
-    """Prints one JSON document and nothing else, in ASCII, which every terminal and pipe accepts."""
-    echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
-
-
 def sentence(text: str, style: str = "") -> None:
     """Prints a paragraph."""
-    out = _Terminal(highlight=False)
+    out = Console(highlight=False)
     out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
 
 
@@ -150,33 +118,13 @@ def heading(title: str, about: str) -> None:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Prints a table with a line below its header; columns of numbers are aligned right."""
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    """Prints a table, without a header if no column has a title; columns of numbers are aligned right."""
+    named, cells = any(titles), [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=named, header_style="bold")
+    made.padding = (0, 1 if named else 2, 0, 0)
     for at, title in enumerate(titles):
-        is_number = any(row[at][:1].isdigit() for row in cells)
-        width = max(map(cell_len, (title, *(row[at] for row in cells))))
-        made.add_column(title, justify="right" if is_number else "left", no_wrap=True, min_width=width)
-    named = ([f"{title} {cell}" for title, cell in zip(titles, row, strict=True) if cell] for row in cells)
-    _print_table(made, cells, map(", ".join, named))
-
-
-def facts(lines: Sequence[tuple[str, str, str]]) -> None:
-    """Prints a table of (what, figure, remark), without a header."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(justify="right", style="bold", no_wrap=True)
-    grid.add_column(style="dim", min_width=_REMARK)
-    _print_table(grid, lines, (f"{what}: {figure} {remark}" for what, figure, remark in lines))
-
-
-def _print_table(made: Table, rows: Iterable[Sequence[str]], paragraphs: Iterable[str]) -> None:
-    """Prints a table with these rows; if the terminal is too narrow for it, a paragraph for each row."""
-    out = _Terminal()
-    for row in rows:
+        is_number = all(row[at][:1].isdigit() for row in cells if row[at])
+        made.add_column(title, justify="right" if is_number else "left")
+    for row in cells:
         made.add_row(*(Text(plain(cell)) for cell in row))
-    if out.measure(made, options=out.options.update(max_width=_WIDEST)).minimum <= out.width:
-        out.print(made)
-        return
-    for text in paragraphs:
-        sentence(f"- {text}")
+    Console().print(made)

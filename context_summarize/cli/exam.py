@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from context_summarize.cli.common import Progressing, heading, progressing, read_config, remark, sentence, table
-from context_summarize.cli.providers import budget_of, opened, prices_for, provider_options
+from context_summarize.cli.providers import opened, prices_for, provider_options
 from context_summarize.cli.recordings import CONFIG_HELP, SESSION_HELP, checked, opened_recording
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
@@ -92,7 +92,7 @@ class _Exam:
     async def estimate(self, progress: Progressing) -> str:
         """Returns a sentence on what the rest of the exam costs, by a replay without the model."""
         async with opened(**self._asked) as (name, provider):
-            budget = await request_budget(self._config, budget_of(self._config, self._asked), provider)
+            budget = await request_budget(self._config, None, provider)
             prices = prices_for(name, provider)
         config, step = replace(self._config, cache="memory"), progress("Estimating", len(self._rows))
         played = await replay(
@@ -114,15 +114,15 @@ class _Exam:
     async def run(self, progress: Progressing, seconds: float, questions: Path | None) -> None:
         """Plays the session, and asks for what the paper lacks."""
         paper, config, clean = self._paper, self._config, build_redactor(self._config.redact) or str
-        budget, step = budget_of(config, self._asked), progress("Summarising", len(self._rows))
+        step = progress("Summarising", len(self._rows))
         async with opened(**self._asked) as (name, provider):
             if name == OfflineProvider.name:
                 provider = OfflineExaminee(self._count, **provider.get_info().defaults)
-            played = await replay(self._rows, provider, name=name, config=config, token_budget=budget, progress=step)
+            played = await replay(self._rows, provider, name=name, config=config, progress=step)
             if played.problem is not None:
                 raise CommandError(played.problem)
             model = Model(name, provider, seconds, clean, paper.data["used"])
-            async with views_of(self._rows, provider, config, budget, self._count, clean) as views:
+            async with views_of(self._rows, provider, config, self._count, clean) as views:
                 paper.data["tokens"] = views.tokens
                 if not paper.data["questions"]:
                     done = _ticking(progress("Writing questions", SPANS + 1))

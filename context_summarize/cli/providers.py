@@ -3,73 +3,63 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import reduce
 from importlib.metadata import entry_points
 from typing import Any
 
 import click
 
-from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import make_provider
 from context_summarize.replay.prices import SOL, Prices, prices_of
-from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import TokenCounter
 
 _WINDOW, _MAX_OUTPUT = 40_000, 4_000
-_TOKENS = click.IntRange(min=1)
 _PROVIDER_HELP = (
     "An address with the Chat Completions API, such as http://localhost:11434/v1 (for https the key is that of the "
     "environment's OPENAI_API_KEY); or an installed module, such as provider-openai; or offline, code without a model."
 )
-_WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or that of an installed module]"
-_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or those of the module]"
-_OPTIONS = (
-    click.option("--model", metavar="NAME", help="The model of that provider, such as qwen3."),
-    click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP),
-    click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP),
-)
+_WINDOW_HELP = f"Context window of the model; an installed module has its own.  [default: {_WINDOW}]"
 
 
 def provider_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that gives a command the options `provider`, `model`, `window` and `max_output`."""
+    """Returns a decorator that gives a command the options `provider`, `model` and `window`."""
     default = "" if required else "  [default: offline]"
-    asked = click.option("--provider", metavar="PROVIDER", required=required, help=_PROVIDER_HELP + default)
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in (*reversed(_OPTIONS), asked):
-            command = option(command)
-        return command
-
-    return decorate
+    options = (
+        click.option("--provider", metavar="PROVIDER", required=required, help=_PROVIDER_HELP + default),
+        click.option("--model", metavar="NAME", help="The model of that provider, such as qwen3."),
+        click.option("--window", type=click.IntRange(min=1), metavar="TOKENS", help=_WINDOW_HELP),
+    )
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
 @asynccontextmanager
-async def opened(
-    provider: str | None, model: str | None, window: int | None, max_output: int | None
-) -> AsyncIterator[tuple[str, Any]]:
+async def opened(provider: str | None, model: str | None, window: int | None) -> AsyncIterator[tuple[str, Any]]:
     """Yields name and provider, and closes it at the end.
 
     Raises:
-        CommandError: it is none of the three forms, has no model, or cannot be mounted.
+        CommandError: it is none of the three forms, has no model or a window of its own, or cannot be mounted.
         ConfigError: the address is none, or httpx is missing.
     """
-    context, output = window or _WINDOW, max_output or _MAX_OUTPUT
     if provider is None or provider == OfflineProvider.name:
         if model:
             raise CommandError(f"--model {model} has no provider that could run it; {_forms()}")
-        count = TokenCounter().count
-        yield OfflineProvider.name, OfflineProvider(count, context_window=context, max_output_tokens=output)
-    elif not _is_module(provider):
+        yield OfflineProvider.name, OfflineProvider(TokenCounter().count, context_window=window or _WINDOW)
+    elif "://" in provider:
         if not model:
             raise CommandError(f"--provider {provider} needs --model, the name by which that server knows the model")
-        server = make_provider(provider, model, context_window=context, max_output_tokens=output)
+        server = make_provider(provider, model, context_window=window or _WINDOW, max_output_tokens=_MAX_OUTPUT)
         try:
             yield model, server
         finally:
             await server.close()
+    elif window:
+        raise CommandError(
+            f"{provider} has a window of its own; leave --window out, or set --config max_tokens={window}"
+        )
     else:
         from amplifier_core.testing import MockCoordinator
 
@@ -81,21 +71,11 @@ async def opened(
             await asyncio.sleep(0.2)  # a process that ends sooner may crash in a thread of amplifier-core's kernel
 
 
-def budget_of(config: Config, asked: Mapping[str, Any]) -> int | None:
-    """Returns the tokens of a request, by the options' window, of a module that has one of its own; None else."""
-    window, output = asked["window"], asked["max_output"] or _MAX_OUTPUT
-    return Window(window, output).budget(config.safety_margin) if window and _is_module(asked["provider"]) else None
-
-
 def prices_for(name: str, provider: Any) -> Prices | None:
     """Returns the list prices of a provider's model; without a model those of a current one; None if unknown."""
     if name == OfflineProvider.name:
         return SOL
     return prices_of(str(getattr(provider, "default_model", name)))
-
-
-def _is_module(provider: str | None) -> bool:
-    return provider not in (None, OfflineProvider.name) and "://" not in str(provider)
 
 
 async def _mounted(module: str, coordinator: Any, settings: dict[str, Any]) -> tuple[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,20 @@ import click
 
 from context_summarize.cli.common import (
     Progressing,
-    echo,
-    facts,
     heading,
-    json_option,
     plain,
-    print_json,
     progressing,
     read_config,
     remark,
     sentence,
     table,
 )
-from context_summarize.cli.providers import budget_of, opened, prices_for, provider_options
+from context_summarize.cli.providers import opened, prices_for, provider_options
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.inspection import Inspection, inspect_rows
+from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
@@ -65,7 +61,7 @@ _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Sho
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def replay_command(
     session: str, settings: tuple[str, ...], show_view: bool, html: str | None, as_json: bool, **asked: Any
 ) -> None:
@@ -74,7 +70,7 @@ def replay_command(
     The command adds the messages of SESSION one by one. Before every assistant message it asks the module for the
     request that an agent would send at that point. It sends data only to the provider that writes the summaries.
 
-    --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
+    --json prints an object with file, provider, budget, messages, history_tokens, requests, largest_view,
     stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens, dollars and
     dollars_whole_history (at list prices; null if the model has none), seconds, ok, compactions (a list), checks (a
     list) and, with --show-view, last_view (a list). Sizes are in tokens.
@@ -93,7 +89,8 @@ def replay_command(
         remark(f"The report is in {html}; a browser opens it.", "green")
     if as_json:
         view = {"last_view": result.last_view} if show_view else {}
-        print_json({"file": recording.name, **result.as_data(), **view})
+        text = json.dumps({"file": recording.name, **result.as_data(), **view}, indent=2)
+        click.echo(text.replace("\x7f", "\\u007f"))  # it must not control the terminal
     else:
         _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
@@ -122,27 +119,22 @@ def opened_recording(session: str) -> Recording:
 async def _played(rows: Sequence[JsonRow], config: Config, progress: Progressing, **asked: Any) -> ReplayResult:
     """Returns the replay with the provider that the options ask for, and cleans it up."""
     async with opened(**asked) as (name, provider):
-        budget = budget_of(config, asked)
-        result = await replay(
-            rows, provider, config=config, name=name, token_budget=budget, progress=progress("Replaying", len(rows))
-        )
+        result = await replay(rows, provider, config=config, name=name, progress=progress("Replaying", len(rows)))
     result.prices = prices_for(name, provider)
     return result
 
 
 def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     """Prints a replay: its recording, the last view if wanted, compactions, totals, checks."""
-    through = f"requests of at most {result.budget:,} tokens"
-    if result.window is not None:
-        through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
     messages = counted(len(result.rows), "message")
-    sentence(f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
+    sizes = f"{result.history_tokens:,} tokens in total, replayed with requests of at most {result.budget:,}"
+    sentence(f"\n{name}: {messages}, {sizes}.")
     sentence(_OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
     if show_view and result.last_view:
         heading("Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
-            echo(f"── {at} {row['role']} ──", "bold")
-            echo(plain(row_text(row)))
+            click.secho(f"── {at} {row['role']} ──", bold=True)
+            click.echo(plain(row_text(row)))
     heading("Compactions", _COMPACTIONS)
     if result.compactions:
         table(_COLUMNS, map(_cells, result.compactions))
@@ -152,15 +144,15 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
         largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
         sentence(f"None. {largest} With a smaller --window there are some.")
     heading("Totals", "The whole session. An agent makes one request for each assistant message.")
-    facts(figures(result))
+    table(("", "", ""), figures(result))
     heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    facts([*map(_verdict, result.checks)])
+    table(("", "", ""), map(_verdict, result.checks))
 
 
 def _cells(line: Compaction) -> tuple[object, ...]:
     size = f"{line.before_tokens:,} → {line.after_tokens:,}"
     counts = (line.segments, line.merged, line.fallbacks, line.shortened)
-    return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
+    return (line.message or "", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
 
 
 def _verdict(check: Check) -> tuple[str, str, str]:
@@ -171,39 +163,24 @@ def _verdict(check: Check) -> tuple[str, str, str]:
 
 @click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=SESSION_HELP)
 @click.argument("session", metavar="SESSION")
-@json_option
-def inspect_command(session: str, as_json: bool) -> None:
+def inspect_command(session: str) -> None:
     """Say what a recording holds, without replaying it: rows, tokens, broken pairs, largest messages.
 
-    --json prints an object with file, rows, messages, tokens, unanswered_calls (a list), orphan_results, roles, tools
-    and largest (lists of objects). Sizes are in tokens; messages are numbered from 1, as in the frames of summaries.
+    Messages are numbered from 1, as in the frames of summaries. No provider is asked, and nothing is written.
 
-    Exit status: 0, 1 if the output cannot be written, 2 if the session or an option cannot be used, 130 interrupted.
+    Exit status: 0, 1 if the output cannot be written, 2 if the session cannot be used, 130 interrupted.
     """
-    with progressing() as progress:
+    with progressing():
         recording = opened_recording(session)
-        found = inspect_rows(recording.rows, progress=progress("Inspecting", len(recording.rows)))
-    if as_json:
-        print_json({"file": recording.name, **asdict(found)})
-        return
-    _print_inspection(recording.name, found)
-
-
-def _print_inspection(name: str, found: Inspection) -> None:
-    messages = counted(found.messages, "message")
-    sentence(f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
-    sentence("No provider was asked, and nothing was written.")
+        found = inspect_rows(recording.rows)
+    rows, messages = counted(len(recording.rows), "row"), counted(found.messages, "message")
+    sentence(f"\n{recording.name}: {rows}, {found.tokens:,} tokens, {messages} to summarise.")
     if calls := found.unanswered_calls:
         more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
         sentence(f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
     if found.orphan_results:
         sentence(f"{counted(found.orphan_results, 'result')} without a call.")
-    about = {
-        "roles": "System and developer rows belong to the host and have no message number.",
-        "tools": "Calls, results, and the tokens of these.",
-        "largest": "The messages that take the most tokens.",
-    }
-    for title, text in about.items():
-        if rows := getattr(found, title):
-            heading(title.capitalize(), text)
-            table([*rows[0]], (row.values() for row in rows))
+    heading("Roles", "System and developer rows belong to the host and have no message number.")
+    table(("Role", "Rows", "Tokens"), found.roles)
+    heading("Largest", "The messages that take the most tokens.")
+    table(("Message", "Tokens", "Role", "Tool"), found.largest)

@@ -40,7 +40,6 @@ async def views_of(
     rows: Sequence[JsonRow],
     provider: Any,
     config: Config,
-    budget: int | None,
     count: Count,
     clean: Callable[[str], str],
 ) -> AsyncIterator[Views]:
@@ -52,7 +51,7 @@ async def views_of(
     manager = SummarizingContextManager(config=config)
     try:
         await manager.set_messages(rows)
-        view = await manager.get_messages_for_request(budget, provider=provider)
+        view = await manager.get_messages_for_request(provider=provider)
         ours = [row for row in view if (row.get("metadata") or {}).get("source") == SOURCE]
         until = max((row["metadata"]["messages"][1] for row in ours if "messages" in row["metadata"]), default=0)
         if not until:

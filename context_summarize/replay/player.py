@@ -16,7 +16,7 @@ from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import refusal
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.session.windows import Windows, request_budget
+from context_summarize.session.windows import request_budget
 from context_summarize.stores import MemoryStore
 from context_summarize.summaries.services import Statistics
 from context_summarize.tokens.counter import TokenCounter
@@ -77,11 +77,9 @@ async def _begun(
     rows: Sequence[JsonRow], provider: Any, name: str, config: Config, token_budget: int | None
 ) -> ReplayResult:
     """Returns the result of a replay before its first row."""
-    window = await Windows(config).of(provider) if token_budget is None else None
     return ReplayResult(
         provider=name,
         budget=await request_budget(config, token_budget, provider),
-        window=window.context if window else None,
         redact=config.redact,
         rows=copy_json(list(rows)),
         numbers=message_numbers(rows),

@@ -14,7 +14,7 @@ from context_summarize.replay.prices import SOL, Prices
 from context_summarize.transcript.rendered import counted
 
 _FIGURES = (
-    "provider window budget history_tokens largest_view stable_share provider_calls failed_summaries "
+    "provider budget history_tokens largest_view stable_share provider_calls failed_summaries "
     "provider_input_tokens provider_output_tokens dollars dollars_whole_history seconds"
 )
 
@@ -95,8 +95,6 @@ class ReplayResult:
     """The name of the provider that wrote the summaries."""
     budget: int
     """Tokens that one request may hold."""
-    window: int | None = None
-    """Tokens of the context window that gives the budget; None if the budget is set directly."""
     prices: Prices | None = SOL
     """The list prices of the model; None if none are known. Without a model those of a current one."""
     redact: bool | tuple[str, ...] = True

@@ -27,7 +27,7 @@ VALUES = st.sampled_from(
 )
 SETTINGS = st.sampled_from(["keep_recent", "summary_share", "max_tokens", "redact", "cache", "nonsense", "", "prompts"])
 OPTIONS = st.one_of(
-    st.tuples(st.sampled_from(["--window", "--max-output"]), VALUES),
+    st.tuples(st.just("--window"), VALUES),
     st.tuples(st.just("--config"), st.builds("{}={}".format, SETTINGS, VALUES)),
     st.tuples(st.sampled_from(["--json", "--nonsense", "-x", "--help", "--"])),
 )

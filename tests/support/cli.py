@@ -13,7 +13,7 @@ from context_summarize.cli import main
 from tests.support.rows import tool_session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airline-desk.jsonl"
-NARROW = ["--window", "6000", "--max-output", "1000"]
+NARROW = ["--window", "6666"]
 
 
 @pytest.fixture(autouse=True)

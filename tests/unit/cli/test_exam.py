@@ -282,7 +282,7 @@ def test_the_same_questions_are_given_to_another_model(server: ChatServer, model
     assert "session.jsonl.exam.json has other questions than q.json" in told
     store(Path("q.json"), [[{"kind": "why", "text": "Why?"}]])
     assert "q.json holds no questions; expected [{" in refusal(*asked, "--model", "m", "--questions", "q.json")
-    assert "nothing is summarised; give a smaller --window" in call(*asked[:-4], "--model", "m", "--json", "n").stderr
+    assert "nothing is summarised; give a smaller --window" in call(*asked[:-2], "--model", "m", "--json", "n").stderr
 
 
 def test_without_a_model_the_pipe_runs_and_recall_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

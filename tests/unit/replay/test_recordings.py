@@ -47,7 +47,6 @@ def test_a_session_reads_the_same_in_each_form(form: Path) -> None:
     assert [(row["role"], row_text(row)) for row in told.rows] == [(row["role"], row_text(row)) for row in amplifier]
     assert told.left_out == ""
     found = inspect_rows(told.rows)
-    assert [(one["tool"], one["calls"], one["results"]) for one in found.tools] == [("Edit", 1, 1), ("Bash", 1, 1)]
     assert (found.unanswered_calls, found.orphan_results) == ([], 0)
 
 
