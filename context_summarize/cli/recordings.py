@@ -29,7 +29,7 @@ from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
-from context_summarize.replay.result import Check, Compaction, ReplayResult, figures, row_text
+from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
 from context_summarize.stores import open_file
 from context_summarize.transcript.rendered import counted
 
@@ -146,19 +146,14 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     heading("Totals", "The whole session. An agent makes one request for each assistant message.")
     table(("", "", ""), figures(result))
     heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    table(("", "", ""), map(_verdict, result.checks))
+    rows = [(check.name, "ok" if check.ok else "FAILED", check.checked, check.meaning) for check in result.checks]
+    table(("", "", "", ""), rows)
 
 
 def _cells(line: Compaction) -> tuple[object, ...]:
     size = f"{line.before_tokens:,} → {line.after_tokens:,}"
     counts = (line.segments, line.merged, line.fallbacks, line.shortened)
     return (line.message or "", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
-
-
-def _verdict(check: Check) -> tuple[str, str, str]:
-    unit = check.unit.removesuffix("s") if check.checked == 1 else check.unit
-    count = f"ok  {check.checked:,}" if check.ok else f"FAILED  {check.broken:,} of {check.checked:,}"
-    return check.name, f"{count} {unit}", check.meaning
 
 
 @click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=SESSION_HELP)

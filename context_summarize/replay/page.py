@@ -33,24 +33,15 @@ _ABOUT_VALUES = (
 
 
 def check_page(path: Path) -> None:
-    """Checks, before the work, that a page can be written and replaces no other data.
+    """Checks, before the work, that a page can be written, and takes the place of no session.
 
     Raises:
-        CommandError: there is no such folder, or the name belongs to a folder, a device, or a file of another kind,
-            which may be a session.
+        CommandError: the name does not end in `.html`, or there is no such folder.
     """
-    if str(path).startswith("-"):
-        raise CommandError(f"a name is missing before {str(path)!r}; a file of that name is ./{path}")
-    try:
-        if not path.absolute().parent.is_dir():
-            raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
-        if path.exists() and not path.is_file():
-            raise CommandError(f"{path} cannot be written: it is a folder or a device; name a file")
-        start = path.read_bytes()[:200].lstrip().lower() if path.exists() else b""
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
-    if start and not start.startswith((b"<!doctype html", b"<html")):
-        raise CommandError(f"{path} is not replaced: it is no HTML page, and may be a session; name another file")
+    if path.suffix != ".html":
+        raise CommandError(f"{path} is no name of a page; expected FILE.html")
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:

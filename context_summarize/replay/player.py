@@ -142,11 +142,11 @@ class _Audit:
         self._count = TokenCounter().count
         self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
-        self._kept = Check("History intact", "rows", "every row is kept as it was added")
-        self._paired = Check("Pairs intact", "views", "each call is followed by its results")
-        self._opened = Check("User first", "views", "the conversation opens with a user")
-        self._valid = Check("Valid rows", "rows", "Amplifier accepts each row")
-        self._within = Check("Within budget", "views", "no request is too large")
+        self._kept = Check("History intact", "every row is kept as it was added")
+        self._paired = Check("Pairs intact", "each call is followed by its results")
+        self._opened = Check("User first", "the conversation opens with a user")
+        self._valid = Check("Valid rows", "Amplifier accepts each row")
+        self._within = Check("Within budget", "no request is too large")
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
     def added(self, row: JsonRow) -> None:

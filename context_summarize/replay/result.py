@@ -63,27 +63,24 @@ class RequestSize:
 
 @dataclass(slots=True)
 class Check:
-    """One promise, and how often it was checked and broken."""
+    """One promise, how often it was checked, and where it was broken first."""
 
     name: str
-    unit: str
-    """The unit of `checked` and `broken`."""
     meaning: str
     """The promise as a sentence."""
     checked: int = 0
-    broken: int = 0
+    """Requests or rows that were checked."""
     first: str | None = None
     """The first problem."""
 
     @property
     def ok(self) -> bool:
         """True while nothing breaks the promise."""
-        return not self.broken
+        return self.first is None
 
     def note(self, problems: Sequence[str], checked: int = 1) -> None:
         """Counts what was checked, and keeps the first problem."""
         self.checked += checked
-        self.broken += len(problems)
         self.first = self.first or next(iter(problems), None)
 
 

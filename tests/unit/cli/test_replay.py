@@ -79,7 +79,7 @@ def test_a_reader_gets_tables_within_80_columns(session: Path) -> None:
     assert len([text for text in lines if re.fullmatch(row, text)]) >= 5
     assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
     assert re.match(r"160 1\d,\d{3} tokens", line(told, "Messages"))
-    assert line(told, "Pairs intact") == "ok 80 views each call is followed by its results"
+    assert line(told, "Pairs intact") == "ok 80 each call is followed by its results"
     assert "requests of at most 4,000." in " ".join(told.stdout.split())
     assert "Provider: offline. It is not a model" in told.stdout
     assert "…" not in told.stdout
@@ -202,7 +202,7 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
             ["--config", "cache=no/x.db"],
             "cache: no/x.db cannot be made: there is no folder no; make it, or name another file",
         ),
-        (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
+        (["--html", "--json"], "--json is no name of a page; expected FILE.html"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
         (["--provider", "provider-nix"], "give an address and a model, as in --provider http://localhost:11434/v1"),
@@ -287,7 +287,7 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     told = run(path, "--window", 1_000)
 
     assert told.exit_code == 1
-    assert line(told, "Within budget") == "FAILED 1 of 1 view no request is too large"
+    assert line(told, "Within budget") == "FAILED 1 no request is too large"
     assert line(told, "Pairs intact").startswith("ok ")
     last = told.stderr.splitlines()[-1]
     says = r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500"
