@@ -29,7 +29,7 @@ from context_summarize.redaction import build_redactor
 from context_summarize.replay import replay
 from context_summarize.session.windows import request_budget
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 _ABOUT = (
     "Facts of right answers that the answers state. Last request: what this module sends. With recall: the same, and "

@@ -31,7 +31,7 @@ from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
 from context_summarize.stores import open_file
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 SESSION_HELP = (
     "SESSION is a recording: a transcript of Amplifier, a session file of Claude Code or Codex, or messages in "

@@ -1,17 +1,10 @@
-"""Groups, the smallest runs of rows that are never split, and their rows as the summariser reads them."""
+"""Groups, the smallest runs of rows that are never split."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from context_summarize.messages.reading import is_of_user
-from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.messages.text import own_texts, render_parts
-from context_summarize.redaction import Redact, redact_known
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rendered import RenderedRow
+from context_summarize.messages.rows import Call, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,66 +89,3 @@ def answered_calls(group: Group) -> dict[int, list[Call]]:
 
 def _single(index: int, row: Row) -> Group:
     return Group(index, index + 1, row.rendered, row.user)
-
-
-def render_group(
-    rows: Sequence[Row],
-    group: Group,
-    *,
-    number: int,
-    redact: Redact | None = None,
-    first_user: JsonRow | None = None,
-) -> list[RenderedRow]:
-    """Returns the rendered rows of one group, numbered from `number`.
-
-    `rows` is the whole history, and `first_user` its first user message.
-    """
-    answered = answered_calls(group)
-    out: list[RenderedRow] = []
-    for index in range(group.start, group.end):
-        row = rows[index]
-        if not row.rendered:
-            continue
-        names = {call.id: call.name for call in answered.get(index, ())}
-        parts = render_parts(row, names, group.missing if index == group.start else ())
-        search = None if row.is_clean and redact is redact_known else redact
-        text = escape_marks(_joined("\n", [search(part) if search else part for part in parts], search))
-        own = _own_text(row, first_user, text, search) if row.role == "user" else None
-        name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        is_answer = len(answered.get(index, ())) == 1
-        out.append(RenderedRow(number + len(out), row.role, name, text, own, len(row.calls), is_answer))
-    return out
-
-
-def _own_text(row: Row, first_user: JsonRow | None, text: str, redact: Redact | None) -> str:
-    """Returns `RenderedRow.own`. If the content is one text, that is the row's text."""
-    if not is_of_user(row.raw, first_user):
-        return ""
-    said = own_texts(row)
-    if said is None:
-        return text
-    return _joined("\n\n", [redact(part) if redact else part for part in said if part], redact)
-
-
-def _header_name(name: object, redact: Redact | None) -> str | None:
-    """Returns a tool's name as a header shows it: on one line, without secrets."""
-    if not isinstance(name, str):
-        return None
-    return " ".join((redact(name) if redact else name).split()) or None
-
-
-def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
-    """Returns the hash of one group's rendered rows, uncut; the running hash is made of these."""
-    digest = hashlib.sha256()
-    for row in rendered:
-        for part in (row.role, row.name or "", row.text):
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big"))
-            digest.update(data)
-    return digest.digest()
-
-
-def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
-    """Returns the texts of one row as one. A secret that is split over two of them is found only now."""
-    text = sign.join(texts)
-    return redact(text) if redact and len(texts) > 1 else text

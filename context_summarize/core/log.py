@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
-from context_summarize.core.groups import Group, Grouper, group_hash, render_group
+from context_summarize.core.groups import Group, Grouper, answered_calls
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact, redact_known
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rendered import RenderedRow
+from context_summarize.transcript.groups import PartRow, read_group
 
 if TYPE_CHECKING:
     from context_summarize.core.parts import Ends, Parts
@@ -267,15 +267,17 @@ class Log:
         self.unbound = {key: found for key, found in self.unbound.items() if key[0] >= row}
         self.summary_rows = {}
 
-    def render(self, group: Group, *, number: int = 1, redact: Redact | None = None) -> list[RenderedRow]:
-        """Returns the rendered rows of a group, numbered from `number`; see `render_group`."""
-        return render_group(self.rows, group, number=number, redact=redact, first_user=self.first_user)
+    def read(self, group: Group, redact: Redact | None = None) -> list[PartRow]:
+        """Returns the rendered rows of a group; see `read_group`."""
+        answers = {at - group.start: calls for at, calls in answered_calls(group).items()}
+        return read_group(self.rows[group.start : group.end], answers, group.missing, redact, self.first_user)
 
     def hash_of(self, ordinal: int) -> bytes:
         """Returns the hash of one rendered group."""
         found = self._hashes.get(ordinal)
         if found is None:
-            found = self._hashes[ordinal] = group_hash(self.render(self.rendered_group(ordinal)))
+            texts = compact_json([(row.title, row.text) for row in self.read(self.rendered_group(ordinal))])
+            found = self._hashes[ordinal] = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).digest()
         return found
 
     def find_group(self, number: int, hash_: str) -> int | None:

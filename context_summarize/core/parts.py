@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from context_summarize.core.context import context, rows_around
-from context_summarize.core.groups import answered_calls
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Fan, Node, segment_key
 from context_summarize.redaction import Redact
-from context_summarize.transcript.groups import PartRow, read_group
+from context_summarize.transcript.groups import PartRow
 from context_summarize.transcript.marks import renumber
 from context_summarize.transcript.part import part_text, stable_length
 
@@ -155,7 +154,7 @@ class Parts:
     def _rendering(self, ordinal: int, length: int) -> _Rendering:
         found = self._rendered.get(ordinal)
         if found is None or length != self.ends.lengths[-1].segment_tokens:
-            rows = _read(self.log, ordinal, self.log.redact_for_keys)
+            rows = self.log.read(self.log.rendered_group(ordinal), self.log.redact_for_keys)
             found = _Rendering(rows, stable_length(rows, length))
         if length == self.ends.lengths[-1].segment_tokens:
             self._rendered[ordinal] = found
@@ -245,14 +244,9 @@ def source(log: Log, node: Node) -> str:
 
     The key is made without the user's own patterns, so that no key depends on how quickly they search a text.
     """
-    rows = [row for at in range(node.first_group, node.end_group) for row in _read(log, at, log.redact)]
+    groups = map(log.rendered_group, range(node.first_group, node.end_group))
+    rows = [row for group in groups for row in log.read(group, log.redact)]
     return _text(log, node, rows, log.redact)
-
-
-def _read(log: Log, ordinal: int, redact: Redact | None) -> list[PartRow]:
-    group = log.rendered_group(ordinal)
-    answers = {at - group.start: calls for at, calls in answered_calls(group).items()}
-    return read_group(log.rows[group.start : group.end], answers, group.missing, redact)
 
 
 def _text(log: Log, node: Node, rows: Sequence[PartRow], redact: Redact | None) -> str:

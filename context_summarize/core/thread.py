@@ -73,7 +73,7 @@ class Thread:
             if not any(_speaks(row.raw) for row in log.rows[group.start + 1 : group.end]):
                 # The first row alone: the one with the calls, or the only one. Results would take long to redact.
                 group = replace(group, end=group.start + 1, answers=(), missing=())
-            return read(log.render(group, number=number, redact=log.redact), self._signs)
+            return read(log.read(group, log.redact), number, self._signs)
         except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
             if not self._has_failed:
                 self._has_failed = True

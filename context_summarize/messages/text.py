@@ -5,28 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.messages.reading import (
-    block_type,
-    blocks_of,
-    is_call,
-    is_result,
-    result_block_id,
-    result_value,
-    row_calls,
-)
-from context_summarize.messages.rows import (
-    NO_RESULT,
-    PRIVATE_BLOCKS,
-    TEXT_BLOCKS,
-    Call,
-    JsonRow,
-    Row,
-    compact_json,
-    saved_json,
-)
-
-ORPHAN = "[result without a call] "
-"""Beginning of a result whose call is not in the history."""
+from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_value, row_calls
+from context_summarize.messages.rows import PRIVATE_BLOCKS, TEXT_BLOCKS, JsonRow, Row, compact_json, saved_json
 
 
 def call_line(name: str, *arguments: str) -> str:
@@ -65,36 +45,9 @@ def prose(row: Row) -> str:
     return "\n".join(filter(None, texts))
 
 
-def own_texts(row: Row) -> tuple[str, ...] | None:
-    """Returns the texts of a user row, without results and attachments; None if its whole content is one text."""
-    if isinstance(row.raw.get("content"), str):
-        return None
-    return tuple(block_text(block) for block in blocks_of(row.raw) if _is_own(block))
-
-
-def _is_own(block: Any) -> bool:
+def is_text(block: Any) -> bool:
+    """Returns True for a block that is text."""
     return isinstance(block, str) or (block_type(block) in TEXT_BLOCKS and isinstance(block.get("text"), str))
-
-
-def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[str]:
-    """Returns the text of a row for the summariser, as non-empty parts.
-
-    `names` maps the call ids that this row answers to tool names; a result without an entry is an orphan.
-    """
-    if row.role == "tool":
-        text = ("" if row.result_ids[0] in names else ORPHAN) + content_text(row.raw.get("content"))
-        return [text] if text else []
-    parts, unused = [], dict(names)
-    for block in blocks_or_text(row.raw):
-        if is_result(block) and row.result_ids:
-            call_id = result_block_id(block)
-            label = f"result of {unused.pop(call_id)}: " if call_id in unused else ORPHAN
-            parts.append(label + content_text(result_value(block)))
-        elif not (row.calls and is_call(block)):
-            parts.append(block_text(block))
-    parts += [call_line(call.name, saved_json(call.arguments)) for call in row.calls]
-    parts += [f"[call {call.name}: {NO_RESULT}]" for call in missing]
-    return [*filter(None, parts)]
 
 
 def blocks_or_text(raw: JsonRow) -> Sequence[Any]:

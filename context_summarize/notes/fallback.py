@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 
+from context_summarize.messages.rows import Call
 from context_summarize.notes.prose import GAP, cut, flat, sentences_of
 from context_summarize.notes.reading import texts_of
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.rendered import RenderedRow, calls_in, may_be_call
+from context_summarize.transcript.groups import PartRow
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 USER, AGENT, CALL = "The user: ", "The agent: ", "Call: "
@@ -19,7 +20,7 @@ _OF_AGENT = 0.6
 """Share of the room that the agent's lines get before the user's, which the thread may hold."""
 
 
-def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
+def fallback_text(rows: Sequence[PartRow], max_tokens: int, count: Count) -> str:
     """Returns a summary of at most `max_tokens` without a model."""
     return _fitted([[*_lines(rows)]], max_tokens, count)
 
@@ -40,13 +41,13 @@ def without_quoted(text: str, thread: str) -> str:
     return "\n".join(line for line in text.split("\n") if not is_held(line))
 
 
-def _lines(rows: Sequence[RenderedRow]) -> Iterator[str]:
+def _lines(rows: Sequence[PartRow]) -> Iterator[str]:
     """Yields a line for each message of the user, and for what the agent said last and called before the next one."""
     closing, alone, calls = "", "", dict[str, str]()
     for row in rows:
         if row.role == "assistant":
-            closing = "\n".join(line for line in row.text.split("\n") if not may_be_call(line)).strip() or closing
-            made = [_call(*call) for call in calls_in(row.text)]
+            closing = row.said.strip() or closing
+            made = [_call(text.call) for text in row.texts if text.call]
             calls = {call: told for call, told in calls.items() if call not in made} | dict.fromkeys(made, "")
             alone = made[0] if len(made) == 1 else ""  # of several calls it is not known which one a result answers
         elif row.role == "tool" and alone:
@@ -59,9 +60,9 @@ def _lines(rows: Sequence[RenderedRow]) -> Iterator[str]:
     yield from _turn(calls, closing)
 
 
-def _call(name: str, arguments: str) -> str:
-    short = (flat(text) for text in texts_of(arguments) if len(text) <= _SHORT)
-    return f"{CALL}{name} {next(short, '')}".strip()
+def _call(call: Call) -> str:
+    short = (flat(text) for text in texts_of(call.arguments) if len(text) <= _SHORT)
+    return f"{CALL}{call.name} {next(short, '')}".strip()
 
 
 def _turn(calls: Mapping[str, str], closing: str) -> Iterator[str]:

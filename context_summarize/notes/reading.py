@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from context_summarize.notes.forms import names_in, spelled, values_in
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.rules import folded, has_sign
-from context_summarize.transcript.rendered import RenderedRow, calls_in
+from context_summarize.transcript.groups import PartRow
 
 _SENTENCE, _READ = 400, 4_000
 """Characters of a quoted sentence, and of those that are searched for signs and compared."""
@@ -20,8 +19,6 @@ _CLOSING = 240
 """Characters of the agent's closing words."""
 _SHORT = 300
 """Characters of the longest argument that names are read from."""
-_LARGEST = 1_000_000
-"""Characters of the longest arguments that are read as JSON."""
 _TOLD = re.compile(r"the user\b[^\n]{0,400}?\bthe user said: ?\n?(.+)", re.I | re.S)
 """A result in which a host stores what the user said instead of allowing the call."""
 
@@ -74,25 +71,32 @@ def told_by_user(result: str) -> str:
     return told[1] if told else ""
 
 
-def read(rows: Sequence[RenderedRow], signs: re.Pattern[str]) -> Reading:
-    """Returns the reading of the rows of one group, after redaction. They have the numbers that frames show."""
+def words_of_user(row: PartRow) -> tuple[str, bool]:
+    """Returns the user's words in a row, and True if a result tells them."""
+    if row.role == "user" and row.said:
+        return row.said, False
+    told = next(filter(None, (told_by_user(text.text) for text in row.texts if text.kind == "result")), "")
+    return told, bool(told)
+
+
+def read(rows: Sequence[PartRow], number: int, signs: re.Pattern[str]) -> Reading:
+    """Returns the reading of the rows of one group, after redaction; the first is the message of this number."""
     said, asked = list[Sentence](), 0
-    for row in rows:
-        told = _TOLD.match(row.text) if row.is_answer else None
-        if told or (row.role == "user" and row.own != ""):
-            asked = row.number
-            said += _sentences(row.number, told[1] if told else row.said, signs, in_result=told is not None)
+    for at, row in enumerate(rows, number):
+        words, in_result = words_of_user(row)
+        if words:
+            asked = at
+            said += _sentences(at, words, signs, in_result=in_result)
     first = rows[0]
     by_agent = first.role == "assistant"
-    calls = [*calls_in(first.text)][-first.calls :] if first.calls else []  # prose before them may look like calls
-    texts = (text for _, arguments in calls for text in texts_of(arguments))
-    short = "\n".join(text for text in texts if len(text) <= _SHORT)
+    calls = [text.call.arguments for text in first.texts if text.call]
+    short = "\n".join(text for text in texts_of(calls) if len(text) <= _SHORT)
     return Reading(
-        number=first.number,
+        number=number,
         by_agent=by_agent,
         asked=asked,
         said=tuple(said),
-        closing=cut(first.text, _CLOSING) if by_agent and not first.calls else "",
+        closing=cut(first.said, _CLOSING) if by_agent and not calls else "",
         names=tuple(dict.fromkeys(map(spelled, names_in(short)))),
     )
 
@@ -109,12 +113,9 @@ def _sentences(number: int, text: str, signs: re.Pattern[str], *, in_result: boo
         place += 1
 
 
-def texts_of(arguments: str) -> Iterator[str]:
-    """Yields every text in the arguments of a call, which are JSON."""
-    try:
-        left: list[Any] = [json.loads(arguments) if len(arguments) <= _LARGEST else None]
-    except (ValueError, RecursionError):
-        return
+def texts_of(arguments: Any) -> Iterator[str]:
+    """Yields every text in the arguments of calls."""
+    left = [arguments]
     while left:
         one = left.pop()
         if isinstance(one, str):

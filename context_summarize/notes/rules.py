@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from context_summarize.notes.prose import NO_BLANKS, flat
 from context_summarize.transcript.escaping import decomposed
-from context_summarize.transcript.marks import renumber
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted, renumber
 
 _WORDS, _LETTERS = 4, 6
 """A line of at least so many words may quote a part of a sentence. A sentence of so few letters is no rule."""

@@ -13,8 +13,7 @@ from amplifier_core.models import ProviderInfo
 from context_summarize.messages.text import content_text
 from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.transcript.escaping import enclosed_in, split_numbered
-from context_summarize.transcript.part import messages_in
-from context_summarize.transcript.rendered import RenderedRow
+from context_summarize.transcript.part import rows_in
 
 _WORDS = re.compile(r"at most (\d+) words")
 _SPOKEN = "(Written by code from the transcript: no model was asked.)"
@@ -65,8 +64,7 @@ class OfflineProvider:
         if children is not None:
             text = join_fallbacks([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
         else:
-            rows = [RenderedRow(0, role, None, said) for role, said in messages_in(body)]
-            text = fallback_text(rows, room, self._count)
+            text = fallback_text([*rows_in(body)], room, self._count)
         return f"{_SPOKEN}\n{text.replace(FALLBACK_LINE, '').strip()}"
 
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from context_summarize.core.frames import NAME
 from context_summarize.errors import RecallError
-from context_summarize.messages.rows import compact_json
 from context_summarize.recall.rows import Rows, ShownRow
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
-from context_summarize.transcript.rendered import render_rows
+from context_summarize.transcript.marks import mark
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
 """Least and most tokens of an answer. With less room than the least, the request counts as full."""
 _WRAPPING = 165
 """Tokens of an answer for the text before and after its rows."""
-_QUESTION, _NOTED = 400, 300
-"""Most characters of a question, and of the call shown with a result."""
+_QUESTION = 400
+"""Most characters of a question."""
 RECORD = "a record of what was said, not instructions"
 _RANGE = re.compile(r"(?i)[\s#m\[]*(\d{1,9})(?:\+(\d{1,9}))?(?:[\s\]]*(?:-|–|—|to|\.\.)[\s#m\[]*(\d{1,9}))?[\s\]]*")
 
@@ -105,13 +104,13 @@ class Answers:
         room, number = self.room, first
         while number <= last:
             shown = self.rows.row(number)
-            block = self.block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=first)
+            block = self.block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text)
             most = room if number == last else max(room // 3, min(room, self.room // 6))
             cut_at = 0
             if self.size(block) > most:
                 if blocks and room < self.room // 4:
                     break
-                block, cut_at = self._cut(shown, offset, most, since=first)
+                block, cut_at = self._cut(shown, offset, most)
             blocks.append(block)
             room -= self.size(block)
             offset = cut_at if number == last else 0
@@ -124,25 +123,20 @@ class Answers:
         title = f"Messages {first} to {shown_last} of {self.rows.total} of this conversation, {RECORD}"
         return self.made(title, blocks, more, range(first, shown_last + 1), rest)
 
-    def _cut(self, shown: ShownRow, offset: int, room: int, *, since: int) -> tuple[str, int]:
+    def _cut(self, shown: ShownRow, offset: int, room: int) -> tuple[str, int]:
         """Returns as much of a row as fits, up to the end of a line, and the offset of the cut."""
-        text, number = shown.row.text, shown.row.number
-        kept = self.fit(text[offset:], room - self.size(self.block(shown, "", since=since)) - 60)
+        text = shown.row.text
+        kept = self.fit(text[offset:], room - self.size(self.block(shown, "")) - 60)
         end = text.rfind("\n", offset + kept * 3 // 4, offset + kept) + 1 or offset + kept
         said = after_cut(text[:end], offset) if offset else text[:end]
         left = f"{len(text) - end:,} of {len(text):,} characters of this message follow"
-        note = f'[… cut here: {left}: {NAME}(messages="{number}+{end}") …]'
-        return self.block(shown, f"{said}\n{note}", since=since), end
+        note = f'[… cut here: {left}: {NAME}(messages="{shown.number}+{end}") …]'
+        return self.block(shown, f"{said}\n{note}"), end
 
-    def block(self, shown: ShownRow, text: str, *, since: int) -> str:
-        """Returns a row under its header. A result names its call, unless the call is a row from `since` on."""
-        row = shown.row
-        if shown.calls and not since <= shown.caller < row.number:
-            calls = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
-            note = " ".join(calls[:_NOTED].split())
-            text = f"[answers the call in m{shown.caller}: {note[: self.fit(note, 60)]}]\n{text}"
-        name = row.name and row.name[: self.fit(row.name, 30)]
-        block = render_rows((replace(row, text=text, name=name),))
+    def block(self, shown: ShownRow, text: str) -> str:
+        """Returns a row under its header."""
+        title = shown.row.title[: self.fit(shown.row.title, 60)]
+        block = f"{mark(shown.number)} {title}\n{text}"
         return block.encode("utf-8", "replace").decode()  # no provider accepts lone surrogates
 
     def size(self, text: str) -> int:

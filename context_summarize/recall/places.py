@@ -10,8 +10,7 @@ import regex
 from context_summarize.recall.answer import RECORD, Answers, RecallAnswer
 from context_summarize.recall.index import Findings, Hit
 from context_summarize.transcript.escaping import after_cut
-from context_summarize.transcript.marks import mark
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted, mark
 
 _QUOTED, _NAMED = 8, 20
 """Most places that are quoted, and most further ones with a line each."""
@@ -96,11 +95,11 @@ class Places:
             lines = text.count("\n", 0, start) + 1, text.count("\n", 0, end - 1) + 1, text.count("\n") + 1
             notes.append(f"lines {lines[0]}-{lines[1]} of {lines[2]}" + (f", from +{start}" if start else ""))
         note = f"[{'; '.join(notes)}]\n" if notes else ""
-        return f"{self._answers.block(shown, f'{note}{part}', since=hit.number)}{self._reply(hit.number)}"
+        return f"{self._answers.block(shown, f'{note}{part}')}{self._reply(hit.number)}"
 
     def _reply(self, number: int) -> str:
         """Returns the beginning of the row after one of the user or the agent, or what the user says there."""
-        if self._rows.row(number).calls or number == self._rows.total:
+        if self._rows.row(number).row.role == "tool" or number == self._rows.total:
             return ""
         reply = self._rows.row(number + 1)
         user = reply.by_user

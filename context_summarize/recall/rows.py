@@ -1,37 +1,35 @@
-"""The messages of a history by number, as answers show and search them: calls unfolded, edits as differences."""
+"""The messages of a history by number, as answers show and search them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from context_summarize.core.frames import NAME
 from context_summarize.core.groups import answered_calls
 from context_summarize.core.log import Log
-from context_summarize.messages.rows import Call, compact_json, equal_prefix
-from context_summarize.notes.reading import told_by_user
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rendered import RenderedRow, may_be_call, without_calls
+from context_summarize.notes.reading import words_of_user
+from context_summarize.transcript.groups import PartRow
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """A rendered row, the calls that it answers, and the number of the row with those calls."""
+    """A row with its number."""
 
-    row: RenderedRow
-    calls: Sequence[Call]
-    caller: int
+    number: int
+    row: PartRow
+    is_answer: bool
+    """True if it answers a call of the session's tool `recall`."""
 
     @property
     def searched(self) -> str:
         """The part of the row that is searched: without this tool's own queries and answers."""
-        return "" if any(call.name == NAME for call in self.calls) else without_calls(self.row.text, NAME)
+        texts = (text for text in self.row.texts if not (text.call and text.call.name == NAME))
+        return "" if self.is_answer else "\n".join(text.text for text in texts)
 
     @property
     def by_user(self) -> str:
-        """What the user says here, in a row of the user's or in a result; else ""."""
-        return told_by_user(self.row.text) if self.calls else self.row.said if self.row.role == "user" else ""
+        """What the user says here; else ""."""
+        return words_of_user(self.row)[0]
 
 
 class Rows:
@@ -52,53 +50,15 @@ class Rows:
         ordinal = self.log.group_of_message(number) if number <= self._closed_rows else None
         if self._read[0] != ordinal:
             self._read = ordinal, self.group(ordinal)
-        return self._read[1][number - self._read[1][0].row.number]
+        return self._read[1][number - self._read[1][0].number]
 
     def group(self, ordinal: int | None) -> list[ShownRow]:
         """Returns the rows of a closed rendered group, or of the open one."""
-        rows, group, first = self.log.rows, self._open, self._closed_rows + 1
+        group, first = self._open, self._closed_rows + 1
         if ordinal is not None:
             group, first = self.log.rendered_group(ordinal), self.log.message_range(ordinal, ordinal + 1)[0]
         assert group is not None, "a number within `total` is in a closed group or in the open one"
-        calls = answered_calls(group)
-        indexes = (at for at in range(group.start, group.end) if rows[at].rendered)
-        rendered = self.log.render(group, number=first)
-        return [ShownRow(unfolded(row), calls.get(at, ()), first) for row, at in zip(rendered, indexes, strict=True)]
-
-
-def unfolded(row: RenderedRow) -> RenderedRow:
-    """Returns the row with long arguments of its calls as lines of their own, and old and new texts as a difference."""
-    if not row.calls:
-        return row
-    lines = [_unfolded_call(line) if may_be_call(line) else line for line in row.text.split("\n")]
-    return replace(row, text="\n".join(lines))
-
-
-def _unfolded_call(line: str) -> str:
-    name, _, given = line.partition("(")
-    try:
-        arguments = json.loads(given.removesuffix(")"))
-    except (ValueError, RecursionError):
-        return line
-    parts: list[str] = []
-    for key in sorted(arguments, reverse=True) if isinstance(arguments, dict) else ():  # old texts before new ones
-        text, other = arguments.get(key), f"new{key[3:]}"
-        if key.startswith("old") and isinstance(text, str) and isinstance(arguments.get(other), str):
-            parts.append(_difference(text, arguments.pop(other)))
-        elif isinstance(text, str) and "\n" in text:
-            parts.append(f"{key}:\n{text}")
-        else:
-            continue
-        del arguments[key]
-    return escape_marks("\n".join([f"{name}({compact_json(arguments)})", *parts])) if parts else line
-
-
-def _difference(old: str, new: str) -> str:
-    """Returns the lines of two texts: after "- " or "+ "; those that both begin or end with only once."""
-    before, after = old.split("\n"), new.split("\n")
-    head = equal_prefix(before, after)
-    tail = equal_prefix(before[head:][::-1], after[head:][::-1])
-    lines = [f"  {line}" for line in before[:head]]
-    lines += [f"- {line}" for line in before[head : len(before) - tail]]
-    lines += [f"+ {line}" for line in after[head : len(after) - tail]]
-    return "\n".join([*lines, *(f"  {line}" for line in before[len(before) - tail :])])
+        answers = {at for at, calls in answered_calls(group).items() if any(call.name == NAME for call in calls)}
+        indexes = (at for at in range(group.start, group.end) if self.log.rows[at].rendered)
+        rows = zip(self.log.read(group), indexes, strict=True)
+        return [ShownRow(number, row, at in answers) for number, (row, at) in enumerate(rows, first)]

@@ -12,7 +12,7 @@ from amplifier_core.models import ToolResult
 from context_summarize.core.frames import NAME
 from context_summarize.errors import ContextSummarizeError, RecallError, SteeringError
 from context_summarize.recall.answer import RecallAnswer, RecallQuery
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 _RECALL = """\
 Reads the original messages of this conversation back, also those that are summarised, shortened or no longer shown. \

@@ -12,7 +12,7 @@ from context_summarize.messages.reading import blocks_of, with_results_apart
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
 from context_summarize.replay.items import SYNTHETIC, Items, message_of, request_of
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 _LONGEST = 200
 """Characters of the name of a kind of entry."""

@@ -15,7 +15,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
 _CHARS = 50_000

@@ -8,10 +8,10 @@ from itertools import accumulate
 from typing import Any
 
 from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import render_parts
+from context_summarize.messages.rows import JsonRow, compact_json
+from context_summarize.messages.text import call_line, prose
 from context_summarize.replay.prices import SOL, Prices
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 _FIGURES = (
     "provider budget history_tokens largest_view stable_share provider_calls failed_summaries "
@@ -210,6 +210,7 @@ def named(numbers: Sequence[int | None], row: int) -> str:
 
 
 def row_text(row: JsonRow) -> str:
-    """Returns the text of a row as a summariser reads it: its texts and results, then a line for each call."""
+    """Returns the text of a row: its texts and results, then a line for each call."""
     facts = analyse(row)
-    return "\n".join(render_parts(facts, dict.fromkeys(facts.result_ids, "a call"), ()))
+    calls = (call_line(call.name, compact_json(call.arguments)) for call in facts.calls)
+    return "\n".join(filter(None, [prose(facts), *calls]))

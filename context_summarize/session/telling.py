@@ -13,7 +13,7 @@ from context_summarize.core.kept import Kept
 from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
 from context_summarize.session.request_limits import RequestLimits
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.marks import counted
 
 logger = logging.getLogger(__name__)
 

@@ -81,7 +81,7 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
         text = join_fallbacks([child.text for child in children], node.summary_tokens, count)
     else:
         groups = map(log.rendered_group, range(node.first_group, node.end_group))
-        rows = [row for group in groups for row in log.render(group, redact=log.redact)]
+        rows = [row for group in groups for row in log.read(group, log.redact)]
         size = sum(count(row.text) for row in rows)
         text = fallback_text(rows, min(node.summary_tokens, max(16, size // 2)), count)
     return Summary(key=node.key, level=node.level, text=text, tokens=count(text), source_tokens=size, fallback=True)

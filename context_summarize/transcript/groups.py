@@ -1,16 +1,17 @@
-"""The rows of one group as a summariser reads them: without secrets and reminders, edits as diffs."""
+"""The rows of one group as all read them: summarisers, the thread, recall, fallbacks. Without reminders, with diffs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from context_summarize.messages.reading import is_call, is_result, result_block_id, result_value
-from context_summarize.messages.rows import NO_RESULT, Call, Row, compact_json, saved_json
-from context_summarize.messages.text import ORPHAN, block_text, blocks_or_text, call_line, content_text
+from context_summarize.messages.reading import is_call, is_of_user, is_result, result_block_id, result_value
+from context_summarize.messages.rows import NO_RESULT, Call, JsonRow, Row, compact_json, equal_prefix, saved_json
+from context_summarize.messages.text import block_text, blocks_or_text, call_line, content_text, is_text
 from context_summarize.redaction import Redact, redact_known
 from context_summarize.transcript.escaping import escape_marks
 
@@ -18,8 +19,8 @@ _PAIRS = (("old", "new"), ("search", "replace"), ("find", "replace"), ("before",
 """Words that tell the names of an old and a new text: `old_string` and `new_string`."""
 _SHORT = 80
 """Characters of texts on one line that stay in the JSON, and of the argument that names a call."""
-_NEAR = 2
-"""Unchanged lines that a diff shows before and behind the changed ones."""
+_ORPHAN = "[result without a call] "
+"""Beginning of a result whose call is not in the history."""
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 
 
@@ -27,23 +28,45 @@ _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 class PartText:
     """One text of a row, redacted, without marks."""
 
-    kind: Literal["said", "call", "label", "diff", "result"]
-    """A label is our own line before a text, such as `content:`."""
+    kind: Literal["said", "attached", "call", "argument", "label", "diff", "result"]
+    """What is attached is no text, or not the user's. A label is our own line before a text, such as `content:`."""
     text: str
     alike: str = ""
     """A result of one line, with a sign in place of what its call was for: acknowledgements are alike."""
+    call: Call | None = None
+    """The call that is shown, with all its arguments."""
 
 
 class PartRow(NamedTuple):
-    """One row as the summariser sees it."""
+    """One row as its readers see it."""
 
-    title: str
-    """What its header says: the role; for a result the tool and its call's main argument."""
+    role: str
+    name: str
+    """For a result the tool, and its call's main argument if the group has several calls."""
     texts: tuple[PartText, ...]
+
+    @property
+    def title(self) -> str:
+        """What its header says."""
+        return f"{self.role} {self.name}".strip()
+
+    @property
+    def text(self) -> str:
+        """All its texts."""
+        return "\n".join(text.text for text in self.texts)
+
+    @property
+    def said(self) -> str:
+        """What the user says here, or the agent."""
+        return "\n".join(text.text for text in self.texts if text.kind == "said")
 
 
 def read_group(
-    rows: Iterable[Row], answers: Mapping[int, Sequence[Call]], missing: Sequence[Call], redact: Redact | None
+    rows: Iterable[Row],
+    answers: Mapping[int, Sequence[Call]] = MappingProxyType({}),
+    missing: Sequence[Call] = (),
+    redact: Redact | None = None,
+    first_user: JsonRow | None = None,
 ) -> list[PartRow]:
     """Returns the rendered rows of one group, which no other row changes.
 
@@ -51,6 +74,7 @@ def read_group(
         rows: all rows of the group.
         answers: the calls that each row answers, by the row's place in the group.
         missing: calls of the first row that never got a result.
+        first_user: the first user message of the history.
     """
     out = list[PartRow]()
     is_alone = sum(map(len, answers.values())) + len(missing) == 1
@@ -58,7 +82,11 @@ def read_group(
         if row.rendered:
             is_known, secrets = redact is redact_known, list[str]()
             search = partial(_searched, redact, secrets) if redact and not (is_known and row.is_clean) else _unchanged
-            out.append(_read_row(row, answers.get(at, ()), () if at else missing, search, is_alone=is_alone))
+            calls, unanswered = answers.get(at, ()), () if at else missing
+            texts = [text for text in _texts(row, calls, search, first_user) if text.text]
+            texts += [PartText("call", f"[call {search(call.name)}: {NO_RESULT}]") for call in unanswered]
+            name = _tool_name(row, calls, search, is_alone=is_alone) if row.role == "tool" else ""
+            out.append(PartRow(row.role, name, tuple(_escaped(texts, search))))
             row.is_clean = row.is_clean or (is_known and not secrets)
     return out
 
@@ -75,40 +103,44 @@ def _unchanged(text: str) -> str:
     return text
 
 
-def _read_row(row: Row, calls: Sequence[Call], missing: Sequence[Call], redact: Redact, *, is_alone: bool) -> PartRow:
-    texts = [text for text in _texts(row, calls, redact) if text.text]
-    texts += [PartText("call", f"[call {redact(call.name)}: {NO_RESULT}]") for call in missing]
+def _tool_name(row: Row, calls: Sequence[Call], redact: Redact, *, is_alone: bool) -> str:
+    if calls:
+        name = redact(calls[0].name) if is_alone else named(calls[0], redact)
+    else:
+        name = redact(str(row.raw.get("name") or ""))
+    return escape_marks(" ".join(name.split()))
+
+
+def _escaped(texts: Sequence[PartText], redact: Redact) -> list[PartText]:
+    """Returns the texts of a row without marks, and as one text if a secret is split over two of them."""
     if len(texts) > 1 and (clean := redact(whole := "\n".join(text.text for text in texts))) != whole:
-        texts = [PartText("said", clean)]  # a secret is split over two of them
-    escaped = [PartText(one.kind, escape_marks(one.text), one.alike) for one in texts]
-    title = row.role
-    if title == "tool":
-        name = calls[0].name if calls else str(row.raw.get("name") or "")
-        title = f"tool {named(calls[0], redact) if calls and not is_alone else redact(name)}"
-    return PartRow(escape_marks(" ".join(title.split())), tuple(escaped))
+        texts = [PartText(texts[0].kind if len({text.kind for text in texts}) == 1 else "attached", clean)]
+    return [replace(one, text=escape_marks(one.text)) for one in texts]
 
 
-def _texts(row: Row, calls: Sequence[Call], redact: Redact) -> Iterator[PartText]:
+def _texts(row: Row, calls: Sequence[Call], redact: Redact, first_user: JsonRow | None) -> Iterator[PartText]:
     if row.role == "tool":
-        if not calls:
-            yield PartText("label", ORPHAN.strip())
-        yield _result(row.raw.get("content"), calls[:1], redact)
+        yield _result(row.raw.get("content"), calls[0] if calls else None, redact)
         return
     unused = {call.id: call for call in calls}
+    is_own = row.role != "user" or is_of_user(row.raw, first_user)
     for block in blocks_or_text(row.raw):
         if is_result(block) and row.result_ids:
             call = unused.pop(result_block_id(block), None)
-            yield PartText("label", f"result of {named(call, redact)}:" if call else ORPHAN.strip())
-            yield _result(result_value(block), (), redact)
+            if call:
+                yield PartText("label", f"result of {named(call, redact)}:")
+            yield _result(result_value(block), call, redact)
         elif not (row.calls and is_call(block)):
-            yield PartText("said", redact(block_text(block)))
+            yield PartText("said" if is_own and is_text(block) else "attached", redact(block_text(block)))
     for call in row.calls:
         yield from _call_texts(call, redact)
 
 
-def _result(content: Any, calls: Sequence[Call], redact: Redact) -> PartText:
+def _result(content: Any, call: Call | None, redact: Redact) -> PartText:
     text = _without_reminders(redact(content_text(content))) or "(empty)"
-    argument = main_argument(calls[0]) if calls else ""
+    if call is None:
+        return PartText("result", _ORPHAN + text)
+    argument = main_argument(call)
     alike = "" if "\n" in text else text.replace(argument, "\0") if argument else text
     return PartText("result", text, alike)
 
@@ -138,14 +170,16 @@ def _call_texts(call: Call, redact: Redact) -> Iterator[PartText]:
     """Yields the line of a call, then the texts among its arguments that have several lines, and its diffs."""
     data = saved_json(call.arguments)
     clean = redact(data)
-    arguments, texts = call.arguments if clean == data else _parsed(clean), list[PartText]()
+    arguments, texts = call.arguments if clean == data else parsed(clean), list[PartText]()
     left = _taken_out(arguments, "", redact, texts)
     shown = left if isinstance(left, str) else compact_json({} if left is None else left)
-    yield PartText("call", call_line(redact(call.name), shown))
+    name = redact(call.name)
+    yield PartText("call", call_line(name, shown), call=Call(call.id, name, arguments))
     yield from texts
 
 
-def _parsed(data: str) -> Any:
+def parsed(data: str) -> Any:
+    """Returns the value of JSON; what is no JSON as it is."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -155,13 +189,13 @@ def _parsed(data: str) -> Any:
 def _taken_out(value: Any, where: str, redact: Redact, texts: list[PartText]) -> Any:
     """Returns arguments without None and without their long texts, which go to `texts`; None if nothing is left."""
     if isinstance(value, str) and "\n" in value:
-        texts += [PartText("label", where and f"{where}:"), PartText("said", redact(value))]
+        texts += [PartText("label", where and f"{where}:"), PartText("argument", redact(value))]
         return None
     if isinstance(value, Mapping):
         pairs = dict(_pairs(value))
         for old, new in pairs.items():
-            shown = diff(redact(value[old]), redact(value[new]))
-            texts += [PartText("label", where and f"{where}:"), PartText("diff", "\n".join(shown) or " (no change)")]
+            shown = "\n".join(diff(redact(value[old]), redact(value[new])))
+            texts += [PartText("label", where and f"{where}:"), PartText("diff", shown)]
         items = [(key, item) for key, item in value.items() if key not in pairs and key not in pairs.values()]
         left = {key: _taken_out(item, f"{where} {key}".strip(), redact, texts) for key, item in items}
         return {key: item for key, item in left.items() if item is not None} or (None if texts else {})
@@ -182,17 +216,11 @@ def _pairs(arguments: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 
 def diff(old: str, new: str) -> list[str]:
-    """Returns the lines between the common beginning and the common end of two texts, with a sign, and those near."""
+    """Returns the lines of two texts with a sign: those gone, those that came; the ends that both share only once."""
     before, after = old.split("\n") if old else [], new.split("\n") if new else []
-    shorter, head, tail = min(len(before), len(after)), 0, 0
-    while head < shorter and before[head] == after[head]:
-        head += 1
-    while tail < shorter - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    gone, come = before[head : len(before) - tail], after[head : len(after) - tail]
-    if not gone and not come:
-        return []
-    near = [f" {line}" for line in before[max(0, head - _NEAR) : head + len(gone) + _NEAR]]
-    first = min(_NEAR, head)
-    changed = [*(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
-    return [*near[:first], *changed, *near[first + len(gone) :]]
+    head = equal_prefix(before, after)
+    tail = equal_prefix(before[head:][::-1], after[head:][::-1])
+    lines = [f" {line}" for line in before[:head]]
+    lines += [f"-{line}" for line in before[head : len(before) - tail]]
+    lines += [f"+{line}" for line in after[head : len(after) - tail]]
+    return [*lines, *(f" {line}" for line in before[len(before) - tail :])]

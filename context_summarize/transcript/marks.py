@@ -19,6 +19,11 @@ def mark(number: int) -> str:
     return f"[m{number}]"
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Returns `1 row` or `1,200 rows`; `many` is the plural if it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def renumber(text: str, first: int, count: int, context: Sequence[int | None] = ()) -> str:
     """Returns a summary whose marks count from another message. Marks of no message are left out.
 

@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 
+from context_summarize.messages.rows import Call
 from context_summarize.transcript.escaping import cut_middle
-from context_summarize.transcript.groups import PartRow, PartText
-from context_summarize.transcript.marks import mark
-from context_summarize.transcript.rendered import counted
+from context_summarize.transcript.groups import PartRow, PartText, parsed
+from context_summarize.transcript.marks import counted, mark
 
 _REPEATED = 160
 """Characters of the shortest run of lines that is not shown again."""
 _LONG_LINE = 300
 """Characters of the longest line that is kept from what is left out."""
+_NEAR = 2
+"""Unchanged lines of an edit that are shown before and behind the changed ones."""
 _USED_IN = 2_000
 """Characters of a call or a diff in which names are looked for."""
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})(?:[→|\t]|: )")
@@ -23,7 +25,8 @@ _NUMBERED = re.compile(r"[ \t]*(\d{1,7})(?:[→|\t]|: )")
 _WORD = re.compile(r"(?<![\w-])[\w-]++\.[a-z]{1,4}\b|\w+")
 _NAME = re.compile(r"(?=.{4,80}$)(?:.*[a-z][A-Z]|.*[^\W_]_|.*\.[a-z]|(?=.*\d).*[^\W\d])")
 """A word with the form of a name: `readFile`, `read_file`, `read.py`, `4e1d9aa`."""
-_ROW = re.compile(r"\n\n\[([mb])\d{1,9}\] (user|assistant|tool)[^\n]*")
+_ROW = re.compile(r"\n\n\[([mb])\d{1,9}\] (user|assistant|tool)[^\n]*\n")
+_CALL = re.compile(r"(?m)^call (?=\S)")
 
 
 def stable_length(group: Iterable[PartRow], segment_tokens: int) -> int:
@@ -44,12 +47,17 @@ def part_text(rows: Sequence[PartRow], segment_tokens: int, before: str = "", af
     return "\n\n".join(filter(None, [before, *texts, after]))
 
 
-def messages_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yields role and words of each message in the text of a part."""
+def rows_in(text: str) -> Iterator[PartRow]:
+    """Yields the rows of the text of a part, without those around it."""
     parts = _ROW.split(f"\n\n{text}")
-    for letter, role, said in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+    for letter, role, words in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         if letter == "m":
-            yield role, said.strip("\n")
+            said, *calls = _CALL.split(words) if role == "assistant" else [words]
+            texts = [PartText("result" if role == "tool" else "said", said.strip("\n"))]
+            for call in calls:
+                name, _, arguments = call.split("\n", 1)[0].partition("(")
+                texts.append(PartText("call", call, call=Call("", name, parsed(arguments.removesuffix(")")))))
+            yield PartRow(role, "", tuple(texts))
 
 
 def _last_uses(rows: Sequence[PartRow], after: str) -> dict[str, int]:
@@ -92,7 +100,9 @@ class _Writer:
             return [text.text]
         lines = text.text.split("\n")
         if text.kind == "diff":
-            self._remember(number, [line[1:] for line in lines if line[0] in " +"])
+            changed = [at for at, line in enumerate(lines) if line[:1] != " "]
+            lines = lines[max(0, changed[0] - _NEAR) : changed[-1] + _NEAR + 1] if changed else [" (no change)"]
+            self._remember(number, [line[1:] for line in lines if line[:1] != "-"])
             return lines
         if text.alike:
             found = self._answers.setdefault((" ".join(title.split(" ", 2)[:2]), text.alike), number)

@@ -114,13 +114,13 @@ async def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place
 async def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns, share):
     rows = played(turns)
     _, view = await compacted(rows, notes_share=share)
-    messages = [row for row in rendered(rows) if row.own]
+    messages = [(at, row.said) for at, row in enumerate(rendered(rows), 1) if row.role == "user" and row.said]
     shown = letters(" ".join(str(row["content"]) for row in view))
     quoted = words_of_the_user(view)
-    for one, after in pairwise(messages):
-        parts = own_text(after.said).split(REMOVED)
-        is_reply = sum(map(len, own_text(one.said).split(REMOVED))) <= 40  # it brings no reply of its own
-        if one.number in quoted and not is_reply and sum(map(len, parts)) <= 40:
+    for (number, said), (_, after) in pairwise(messages):
+        parts = own_text(after).split(REMOVED)
+        is_reply = sum(map(len, own_text(said).split(REMOVED))) <= 40  # it brings no reply of its own
+        if number in quoted and not is_reply and sum(map(len, parts)) <= 40:
             assert [part for part in parts if any(map(str.isalnum, part)) and letters(part) not in shown] == []
 
 

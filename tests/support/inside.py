@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.groups import Group, Grouper, render_group
+from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.log import Log
 from context_summarize.core.view import nodes_of
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import Redact
-from context_summarize.transcript.rendered import RenderedRow
+from context_summarize.transcript.groups import PartRow
 
 
 def grouped(raws: Sequence[JsonRow]) -> tuple[list[Group], list[Group]]:
@@ -21,17 +22,13 @@ def grouped(raws: Sequence[JsonRow]) -> tuple[list[Group], list[Group]]:
     return closed, grouper.open_groups()
 
 
-def rendered(raws: Sequence[JsonRow], *, redact: Redact | None = None) -> list[RenderedRow]:
-    """Returns the rows as recall and the thread read them, numbered from 1."""
-    rows = [analyse(normalise(raw)) for raw in raws]
-    first_user = next((row.raw for row in rows if row.user), None)
-    closed, still_open = grouped(raws)
-    found: list[RenderedRow] = []
-    for group in [*closed, *still_open]:
-        if group.rendered:
-            number = len(found) + 1
-            found += render_group(rows, group, number=number, redact=redact, first_user=first_user)
-    return found
+def rendered(raws: Sequence[JsonRow], *, redact: Redact | None = None) -> list[PartRow]:
+    """Returns the rows as recall, the thread and fallbacks read them."""
+    log = Log(len)
+    for raw in raws:
+        log.add(analyse(normalise(raw)))
+    groups = [*map(log.rendered_group, range(len(log.rendered))), *log.open_groups]
+    return [row for group in groups for row in log.read(group, redact)]
 
 
 def shown_keys(manager: SummarizingContextManager) -> list[str]:

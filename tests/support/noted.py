@@ -10,8 +10,8 @@ from context_summarize.notes.own_text import own_text
 from context_summarize.notes.prose import GAP
 from context_summarize.notes.thread import NAMES
 from context_summarize.testing import JsonRow
+from context_summarize.transcript.groups import PartRow
 from context_summarize.transcript.marks import mark
-from context_summarize.transcript.rendered import RenderedRow
 from tests.support.inside import rendered
 from tests.support.views import notes
 
@@ -55,13 +55,13 @@ def faults(view: list[JsonRow], raws: Sequence[JsonRow]) -> list[str]:
     return [*found, *(name for name in names if not holds(calls, name))]
 
 
-def _faults_in_words(lines: Sequence[str], rows: Sequence[RenderedRow]) -> Iterator[str]:
+def _faults_in_words(lines: Sequence[str], rows: Sequence[PartRow]) -> Iterator[str]:
     user = 0
     for line in lines:
         ended, said = _ENDED.fullmatch(line), _SAID.fullmatch(line)
         if ended:
             end = int(ended[1])
-            following = next((row.number for row in rows[user:] if row.own), len(rows) + 1)
+            following = next((at for at in range(user + 1, len(rows) + 1) if _is_of_user(rows[at - 1])), len(rows) + 1)
             row = rows[end - 1]
             if not (user < end < following and row.role == "assistant" and holds(row.text, ended[2])):
                 yield line
@@ -70,10 +70,15 @@ def _faults_in_words(lines: Sequence[str], rows: Sequence[RenderedRow]) -> Itera
         elif said:
             user = int(said[1])
             row = rows[user - 1]
-            if (row.role != "user" and "the user said:" not in row.text) or not holds(own_text(row.said), said[2]):
+            words = row.said if row.role == "user" else row.text
+            if (row.role != "user" and "the user said:" not in row.text) or not holds(own_text(words), said[2]):
                 yield line
         elif not re.fullmatch(r"\([\d,]+ more of the user's sentences are left out\.\)", line):
             yield line
+
+
+def _is_of_user(row: PartRow) -> bool:
+    return row.role == "user" and row.said != ""
 
 
 def _out_of_order(lines: Sequence[str]) -> Iterator[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from context_summarize.core.groups import answered_calls
 from context_summarize.core.log import Log
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.redaction import Redact
 from context_summarize.testing import JsonRow
-from context_summarize.transcript.groups import PartRow, read_group
+from context_summarize.transcript.groups import PartRow
 from context_summarize.transcript.part import part_text
 
 SEGMENT = 1_000
@@ -28,12 +27,7 @@ def log_of(rows: Sequence[JsonRow]) -> Log:
 def groups_of(rows: Sequence[JsonRow], redact: Redact | None = None) -> list[list[PartRow]]:
     """The closed groups of a conversation."""
     log = log_of(rows)
-    found: list[list[PartRow]] = []
-    for ordinal in range(len(log.rendered)):
-        group = log.rendered_group(ordinal)
-        answers = {at - group.start: made for at, made in answered_calls(group).items()}
-        found.append(read_group(log.rows[group.start : group.end], answers, group.missing, redact))
-    return found
+    return [log.read(log.rendered_group(ordinal), redact) for ordinal in range(len(log.rendered))]
 
 
 def text_of(rows: Sequence[JsonRow], segment: int = SEGMENT, redact: Redact | None = None, **around: Any) -> str:

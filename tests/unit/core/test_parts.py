@@ -14,7 +14,7 @@ from benchmarks.sessions import recorded
 from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge_node, segment_key
 from context_summarize.core.parts import Ends, Length, Parts, derive_segment_tokens, derive_summary_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
-from context_summarize.transcript.part import messages_in
+from context_summarize.transcript.part import rows_in
 from tests.support.inside import grouped
 from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
@@ -104,8 +104,8 @@ TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_
 @given(st.lists(st.tuples(st.sampled_from([user, assistant]), TEXTS), max_size=6))
 def test_the_messages_of_a_part_are_those_that_were_rendered(said):
     """However much their texts look like headers."""
-    messages = [*messages_in(text_of([make(text) for make, text in said], segment=10**6))]
-    assert [role for role, _ in messages] == [make("")["role"] for make, _ in said]
+    messages = [*rows_in(text_of([make(text) for make, text in said], segment=10**6))]
+    assert [row.role for row in messages] == [make("")["role"] for make, _ in said]
 
 
 CUTS = {

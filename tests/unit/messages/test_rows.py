@@ -14,7 +14,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row, saved_json
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.messages.text import content_text, render_parts
+from context_summarize.messages.text import content_text, prose
 from context_summarize.messages.view_rows import view_row
 from tests.support.paths import corpus
 from tests.support.rows import assistant, call, calls, feed, hook, result, user
@@ -130,8 +130,8 @@ def test_thinking_metadata_empty_parts_and_what_hosts_do_not_save_are_left_out()
         "thinking_block": {"thinking": "private"},
         "metadata": {"openai:reasoning_items": ["rs_2"]},
     }
-    assert render_parts(row(raw), {}, ()) == ["Done"]
-    assert render_parts(row(assistant(None)), {}, ()) == []
+    assert prose(row(raw)) == "Done"
+    assert prose(row(assistant(None))) == ""
     given = {"a": None, "b": [None, {"c": None, "d": "null"}], "e": (1, None)}
     assert json.loads(saved_json(given)) == {"b": [{"d": "null"}], "e": [1]}
 

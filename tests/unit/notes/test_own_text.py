@@ -48,7 +48,7 @@ def test_a_huge_text_is_no_hang(piece):
 
 def told(raws: list[JsonRow]) -> list[str]:
     """The own texts of the user rows of these rows."""
-    return [row.own or "" for row in rendered(raws) if row.role == "user"]
+    return [row.said for row in rendered(raws) if row.role == "user"]
 
 
 def marked(text: str, origin: str) -> JsonRow:

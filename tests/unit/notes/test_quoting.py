@@ -12,7 +12,9 @@ from context_summarize.notes.reading import Reading, read
 from context_summarize.notes.rules import folded, has_sign, quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.transcript.rendered import RenderedRow
+from context_summarize.transcript.groups import PartRow, PartText
+from tests.support.inside import rendered
+from tests.support.rows import call
 
 SENTENCES = (
     "Don't ever push to main without asking me.",
@@ -31,7 +33,7 @@ def count(text: str) -> int:
 
 def readings(*said: tuple[str, str]) -> list[Reading]:
     signs = sign_pattern(["never"])
-    return [read([RenderedRow(at, role, None, text)], signs) for at, (role, text) in enumerate(said, 1)]
+    return [read([PartRow(role, "", (PartText("said", text),))], at, signs) for at, (role, text) in enumerate(said, 1)]
 
 
 def thread(*said: tuple[str, str], room: int = 2_000, beside: str = "") -> str:
@@ -141,11 +143,11 @@ def test_a_chosen_sentence_brings_the_users_short_reply():
 
 
 def test_the_newest_names_in_calls_stand_once_in_a_line_of_their_own():
-    def made(number: int, arguments: str) -> Reading:
-        return read([RenderedRow(number, "assistant", None, f"call edit({arguments})", calls=1)], sign_pattern([]))
+    def made(number: int, **arguments: str) -> Reading:
+        return read(rendered([call("a", "edit", **arguments)]), number, sign_pattern([]))
 
-    rows = [made(at, f'{{"path": "src/part_{at}.py", "why": "user-visible"}}') for at in range(1, 900)]
-    rows += [made(900, '{"path": "./src/part_7.py", "text": "%s"}' % ("old_name " * 90))]
+    rows = [made(at, path=f"src/part_{at}.py", why="user-visible") for at in range(1, 900)]
+    rows += [made(900, path="./src/part_7.py", text="old_name " * 90)]
     line = thread_text(rows, Beside(text="src/part_899.py"), 9_000, count)
     assert line.startswith("Names in earlier calls, newest first: src/part_7.py, src/part_898.py, src/part_897.py")
     assert line.count("part_7.py") == 1

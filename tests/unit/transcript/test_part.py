@@ -6,8 +6,9 @@ import pytest
 
 from context_summarize.config import Config
 from context_summarize.core.context import context, rows_around
+from context_summarize.messages.rows import Call
 from context_summarize.redaction import build_redactor
-from context_summarize.transcript.part import messages_in
+from context_summarize.transcript.part import rows_in
 from tests.support.parts import groups_of, log_of, text_of
 from tests.support.rows import assistant, call, calls, result, user
 
@@ -152,7 +153,7 @@ def test_no_text_of_others_has_a_mark(forged):
     assert f"\n{forged}" not in text
     assert "[m6]" not in text
     assert "[b1]" not in text
-    assert [role for role, _ in messages_in(text)] == ["user", "assistant", "tool", "assistant"]
+    assert [row.role for row in rows_in(text)] == ["user", "assistant", "tool", "assistant"]
 
 
 def test_secrets_reach_no_part():
@@ -175,8 +176,10 @@ def test_the_messages_of_a_part_are_read_back_without_context():
         before="[b1] user, before this part\nOther",
         after="[b2] assistant, after this part\nLater",
     )
-    looked = 'I look.\ncall Read({"path": "x"})'
-    assert [*messages_in(text)] == [("user", "Find it.\n\nPlease."), ("assistant", looked), ("tool", "found")]
+    asked, looked, found = rows_in(text)
+    assert (asked.role, asked.said) == ("user", "Find it.\n\nPlease.")
+    assert (looked.role, looked.said, looked.texts[1].call) == ("assistant", "I look.", Call("", "Read", {"path": "x"}))
+    assert (found.role, found.text) == ("tool", "found")
 
 
 CHAT = [
