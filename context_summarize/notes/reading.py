@@ -114,11 +114,11 @@ def _sentences(number: int, text: str, signs: re.Pattern[str], *, in_result: boo
 
 
 def texts_of(arguments: Any) -> Iterator[str]:
-    """Yields every text in the arguments of calls."""
+    """Yields every text in the arguments of calls; fields in the order of their names, which hosts do not change."""
     left = [arguments]
     while left:
         one = left.pop()
         if isinstance(one, str):
             yield one
         elif isinstance(one, dict | list):
-            left += reversed([*one.values()] if isinstance(one, dict) else one)
+            left += reversed([one[key] for key in sorted(one, key=str)] if isinstance(one, dict) else one)
