@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 
 from context_summarize.messages.rows import Call
 from context_summarize.notes.prose import GAP, cut, flat, sentences_of
@@ -32,13 +32,14 @@ def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
 
 
 def without_quoted(text: str, thread: str) -> str:
-    """Returns a summary without the lines of the user that the thread holds whole."""
+    """Returns a summary without the lines of the user that the thread holds whole; one gap stands for several."""
 
     def is_held(line: str) -> bool:
         said = line.removeprefix(USER)
         return said != line and all(one in thread for one in sentences_of(said))
 
-    return "\n".join(line for line in text.split("\n") if not is_held(line))
+    kept = [line for line in text.split("\n") if not is_held(line)]
+    return "\n".join(line for before, line in pairwise(["", *kept]) if not before == line == GAP)
 
 
 def _lines(rows: Sequence[PartRow]) -> Iterator[str]:

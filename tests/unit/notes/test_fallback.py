@@ -55,6 +55,7 @@ def test_a_merge_holds_words_of_the_newest_part_first_and_of_each_where_there_is
 def test_what_the_thread_holds_of_the_user_is_left_out():
     text = "The user: Use tabs. Not spaces.\nThe agent: Done.\nThe user: Go on."
     assert without_quoted(text, "#1 Use tabs. […] Not spaces.") == "The agent: Done.\nThe user: Go on."
+    assert without_quoted("[…]\nThe user: Stop.\n[…]\nCall: think", "Stop.") == "[…]\nCall: think"
 
 
 TEXTS = st.lists(st.text(max_size=80), max_size=8)
