@@ -11,7 +11,7 @@ from context_summarize.redaction.words import shapes, telling
 
 _LONGEST = 1_000
 """Characters of a row of headings, at most."""
-_AT, _IN = shapes("columns.at"), shapes("columns.in")
+_AT = shapes("columns.at")
 _CELL = {sign: re.compile(rf'[^\S\n\t]*+(?:"[^"\n]*+"[^{sign}\n]*+|[^{sign}\n]*+)[{sign}\n]?') for sign in "|,;\t"}
 _EDGES = " \t\r\n\"'`*_}]|,;"
 
@@ -56,8 +56,7 @@ def columns(text: str) -> Iterator[Span]:
             continue
         first = text.rfind("\n", max(0, word.start() - _LONGEST), word.start()) + 1
         done = text.find("\n", word.end(), first + _LONGEST)
-        before = _IN["sign"].search(text, max(first, word.start() - 50), word.start())
-        sign = heading["sign"] or (before[0] if before else "")
+        sign = heading["sign"] or next((sign for sign in _CELL if sign in text[first : word.start()]), "")
         secret = _secret_columns(text, first, done, sign) if sign and done > 0 else {}
         count = len(_cells(text, first, done, sign)) if secret else 0
         end = done
@@ -68,6 +67,6 @@ def columns(text: str) -> Iterator[Span]:
                 break
             for column, password in secret.items():
                 value = text[slice(*cells[column])]
-                strong = len(value) >= (6 if password else 16) and is_secret(value, "", password, False)
+                strong = len(value) >= (6 if password else 16) and is_secret(value, password, False)
                 if strong or (password and is_weak(value)):
                     yield Span(*cells[column], "password" if password else "secret")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 from context_summarize.errors import legible
 from context_summarize.redaction.columns import columns
@@ -94,11 +94,6 @@ def withholds(redact: Redact | None) -> bool:
     return isinstance(redact, Redactor) and redact.withholds
 
 
-@lru_cache(maxsize=32)
-def _for_errors(patterns: tuple[str, ...]) -> Redact:
-    return Redactor(patterns, redact_known, logging.DEBUG)
-
-
 def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> str:
     """Returns the traceback of an error with its causes, on several lines, without secrets of known formats.
 
@@ -108,4 +103,5 @@ def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> 
         setting: the setting `redact`: its own patterns are removed too. `False` removes the known formats all the same.
     """
     text = "".join(traceback.format_exception(error)).rstrip()
-    return legible(redact_known(text) if isinstance(setting, bool) else _for_errors(tuple(setting))(text))
+    redact = redact_known if isinstance(setting, bool) else Redactor(setting, redact_known, logging.DEBUG)
+    return legible(redact(text))

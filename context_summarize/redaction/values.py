@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from context_summarize.redaction.formats import Span, is_mixed, is_real, turns
-from context_summarize.redaction.words import CJK, JOINTS, is_ordinary, is_predicate, shapes, telling
+from context_summarize.redaction.words import CJK, JOINTS, ORDINARY, PREDICATE, shapes, telling
 
 _AT, _IN = shapes("values.at"), shapes("values.in")
 _LOOKED_AT = 120
@@ -14,22 +14,22 @@ _LOOKED_AT = 120
 QUOTES = tuple("\"'`\u201e\u201c\u00ab\u201a\u2018\u300c\u300e")
 
 
-def is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
+def is_secret(value: str, password: bool, bare: bool) -> bool:
     """Returns True if the value looks drawn or chosen by a person, and like no name, path or code."""
     if password:
         is_odd = is_mixed(value) or (_IN["symbol"].search(value.rstrip("?!")) and any(map(str.isalpha, value)))
     else:
         is_odd = is_mixed(value) and not _AT["name"].fullmatch(value)
-    is_code = after in ("(", "[", "{") or (_AT["dotted"].fullmatch(value) and turns(value) < 2)
-    return bool(is_odd) and not _AT["path"].match(value) and not (bare and is_code) and is_real(value)
+    is_code = bare and _AT["dotted"].fullmatch(value) and turns(value) < 2
+    return bool(is_odd) and not is_code and not _AT["path"].match(value) and is_real(value)
 
 
-def is_weak(value: str, is_common: Callable[[str], bool] = is_ordinary) -> bool:
+def is_weak(value: str, common: re.Pattern[str] = ORDINARY) -> bool:
     """Returns True if the value may be a password, though it looks like words or a number."""
     if not 3 <= len(value.strip(" -:")) <= 60 or not _IN["word"].search(value) or not is_real(value):
         return False
     words = value.split()
-    return not _AT["path"].match(value) and 2 * sum(map(is_common, words)) < len(words)
+    return not _AT["path"].match(value) and 2 * sum(common.match(word) is not None for word in words) < len(words)
 
 
 def is_named(word: re.Match[str], before: str) -> bool:
@@ -49,16 +49,15 @@ def _is_code(text: str, joint: re.Match[str], span: tuple[int, int], before: str
     mark = sign.strip("\"'`*] \t")
     if mark in (":=", "==", "===") or (sign[-1:].isspace() and _AT["compound"].fullmatch(value)):
         return True
-    # An argument on a line of its own; `{"password": found}`
-    return (mark.startswith("=") and after == ",\n") or (sign[:1] in ("'", '"') and after[:1] in (",", "}"))
+    return sign[:1] in ("'", '"') and after[:1] in (",", "}")  # `{"password": found}`
 
 
 def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before: str) -> bool:
     """Returns True if the value is a password by its looks, or by its place however weak it looks."""
-    value, after, quoted = text[slice(*span)], text[span[1] : span[1] + 1], text[span[0] - 1 : span[0]] in QUOTES
-    if len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], after, True, not quoted):
+    value, quoted = text[slice(*span)], text[span[0] - 1 : span[0]] in QUOTES
+    if len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], True, not quoted):
         return not joint["near"] or not _AT["known_name"].match(value)
-    if joint["near"] or not is_weak(value, is_predicate if joint["prose"] and not quoted else is_ordinary):
+    if joint["near"] or not is_weak(value, PREDICATE if joint["prose"] and not quoted else ORDINARY):
         return False
     if joint["next"] and _IN["flag"].search(before):
         return not value.startswith("--")
@@ -97,7 +96,7 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
         return None
     if not (span := _value(text, joint.end(), name, joint)):
         return None
-    value, after = text[slice(*span)], text[span[1] : span[1] + 1]
+    value = text[slice(*span)]
     before = text[max(0, word.start() - 80) : word.start()]
     is_flag = _IN["flag"].search(before) is not None
     if not is_named(word, before) or (joint["listed"] and not is_flag):
@@ -112,7 +111,7 @@ def _after(text: str, word: re.Match[str]) -> Span | None:
         return None
     bare = text[span[0] - 1 : span[0]] not in QUOTES
     is_long = len(value) >= (8 if is_like else 12)
-    return Span(*span, "secret") if is_long and is_secret(value[:_LOOKED_AT], after, False, bare) else None
+    return Span(*span, "secret") if is_long and is_secret(value[:_LOOKED_AT], False, bare) else None
 
 
 def values(text: str) -> Iterator[Span]:

@@ -6,8 +6,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import resources
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 Patterns = dict[str, re.Pattern[str]]
@@ -47,9 +45,7 @@ CJK = ("zh", "ja", "ko")
 """Languages that put no blank between words."""
 STEMS = sorted({stem.replace("~", gap) for stem in _LANGUAGES.pop("stems").split() for gap in ("", " ", "_", "-")})
 """A text that, in lower case, holds none of these holds no telling word."""
-_STEM = re.compile(
-    "|".join(f"{first}(?:{'|'.join(s[1:] for s in group)})" for first, group in groupby(STEMS, itemgetter(0)))
-)
+_STEM = re.compile("|".join(map(re.escape, STEMS)))
 
 
 def _any(words: str) -> str:
@@ -99,15 +95,7 @@ def _ordinary(*columns: str) -> re.Pattern[str]:
     return re.compile(rf"(?i)\W{{0,8}}+(?:{_of_all(False, *columns)}(?!\w)|[^\n]{{0,12}}?{_of_all(True, 'ordinary')})")
 
 
-_ORDINARY = _ordinary("following", "ordinary")
-_PREDICATE = _ordinary("following", "ordinary", "endings")
-
-
-def is_ordinary(value: str) -> bool:
-    """Returns True for a value that begins with an ordinary word."""
-    return _ORDINARY.match(value) is not None
-
-
-def is_predicate(value: str) -> bool:
-    """Returns True for one that does so after `is`, also if only its ending tells."""
-    return _PREDICATE.match(value) is not None
+ORDINARY = _ordinary("following", "ordinary")
+"""Matches at the beginning of what is no password but an ordinary word."""
+PREDICATE = _ordinary("following", "ordinary", "endings")
+"""Does so behind `is`, also if only the ending of the word tells."""
