@@ -14,11 +14,16 @@ REMOVED = "\0"
 
 _ITEM = r"[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?"
 """Signs that may come before a block on its first line."""
-_FENCE = re.compile(rf"^{_ITEM}(`{{3,}}(?=[^`\n]*$)|~{{3,}})[ \t]*+([^\n]*)", re.M)
+_CLOSE = r"[ \t]*+(?P=fence)[`~]*+[ \t]*$"
+_LINE, _END = rf"(?!{_CLOSE})[^\n]*+", rf"(?:\n{_CLOSE}|\Z)"
+"""A line of a fenced text, and its end."""
 _MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
 _TELLING = r"[*_]{0,2}(?:(?:sent|subject|betreff|objet)[*_]{0,2}:[^\n]+|(?:from|von|de|to|an)[*_]{0,2}:[^\n]*@[^\n]+)"
 """Headers of a mail, and those of them that only mails have."""
 _QUOTED = (
+    # A fence; one with a language inside another has an end of its own.
+    rf"^{_ITEM}(?P<fence>`{{3,}}(?=[^`\n]*$)|~{{3,}})[^\n]*+"
+    rf"(?:\n(?:[ \t]*+(?P=fence)[`~]*+\w[^\n]*+(?:\n{_LINE})*+{_END}|{_LINE}))*+{_END}",
     r"(?P<three>\"\"\"|''').*?(?:(?P=three)|\Z)",
     r"<!--.*?(?:-->|\Z)",
     rf"^(?:{_MAIL}\n{_TELLING}|{_TELLING}\n{_MAIL}).*",  # a mail runs to the end
@@ -58,28 +63,9 @@ def own_text(text: str) -> str:
     if len(text) > MOST_READ:
         return ""
     text = LINE_ENDS.sub("\n", text).replace(REMOVED, " ")
-    text = _without(text, _fenced(text))
     text = _without(text, (found.span() for found in _OTHERS.finditer(text)))
     text = _without(text, sorted(_tagged(text)))
     return "\n".join(REMOVED if _OTHERS_LINE.match(line) else line for line in text.split("\n"))
-
-
-def _fenced(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the range of each fenced text. A fence with a language inside another fence has its own end."""
-    opened: list[str] = []
-    starts: list[int] = []
-    for found in _FENCE.finditer(text):
-        sign, name = found[1], found[2].strip()
-        if not opened:
-            starts.append(found.start())
-        if opened and not name and sign.startswith(opened[-1]):
-            opened.pop()
-            if not opened:
-                yield starts[-1], found.end()
-        elif not opened or name:
-            opened.append(sign)
-    if opened:  # it is unknown which fence has no end
-        yield starts[0], len(text)
 
 
 def _tagged(text: str) -> Iterator[tuple[int, int]]:
