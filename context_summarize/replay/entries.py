@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import blocks_of, with_results_apart
+from context_summarize.messages.reading import arguments_of, blocks_of, id_of, with_results_apart
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import content_text
-from context_summarize.replay.items import SYNTHETIC, Items, message_of, request_of
 from context_summarize.transcript.marks import counted
 
 _LONGEST = 200
 """Characters of the name of a kind of entry."""
-_OUTPUT = re.compile(r"\s*<(?:local-command|bash)-(?:stdout|stderr|caveat)>")
-"""The beginning of a user row of Claude Code with what a command has printed."""
+_SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
+"""Mark of a user row that the program has written."""
+_BESIDE = ("session_meta", "event_msg")
+"""Lines of Codex beside the items: the header, and events, which repeat texts of items for the screen."""
 _ITEMS = "items"
 """Name of an answer of the Responses API: its items follow each other."""
 
@@ -35,13 +34,11 @@ class Entries:
         """Texts that the user typed while the agent worked, and that still wait."""
         self._shown: list[JsonRow] = []
         """Rows of such texts that the agent sees after the next results."""
-        self._items = Items()
 
     def rows(self) -> list[JsonRow]:
         """Returns the rows of all entries, each of them checked."""
         self._rows += self._shown
         self._shown = []
-        self._items.mark(self._rows)
         return self._rows
 
     def left_out(self) -> str:
@@ -55,7 +52,7 @@ class Entries:
 
     def read(self, value: Any, place: str) -> None:
         """Reads a value of JSON: a message, a list of messages, or an object with `messages` or `input`."""
-        value = request_of(value)
+        value = _request_of(value)
         if isinstance(value, dict) and isinstance(value.get("messages"), list):
             if value.get("system"):
                 self._add({"role": "system", "content": value["system"]}, place)
@@ -67,7 +64,7 @@ class Entries:
             self._read(entry, ", ".join(filter(None, [place, f"entry {number}"])))
 
     def _read(self, entry: Any, place: str) -> None:
-        if isinstance(entry, dict) and (message := message_of(entry)) is not None:
+        if isinstance(entry, dict) and (message := _message_of(entry)) is not None:
             self._add(message, place, _ITEMS if message.get("role") == "assistant" else "")
         elif not isinstance(entry, dict) or "role" in entry:
             self._add(entry, place)
@@ -75,7 +72,7 @@ class Entries:
             self._read_line(entry, entry["message"], place)
         elif entry.get("type") == "queue-operation":
             self._read_typed(entry, place)
-        elif not self._items.has_read(entry) and ("format" not in entry or self._rows):  # else it is a header
+        elif entry.get("type") not in _BESIDE and ("format" not in entry or self._rows):  # else it is a header
             keys = ", ".join(map(str, entry)) or "none"
             self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
 
@@ -89,7 +86,7 @@ class Entries:
             self.leave_out("with an error of the program", place)
         else:
             is_own = line.get("isMeta") is True or line.get("isCompactSummary") is True
-            marks = SYNTHETIC if is_own or _OUTPUT.match(content_text(message.get("content"))) else {}
+            marks = _SYNTHETIC if is_own else {}
             time = {"timestamp": line["timestamp"]} if line.get("timestamp") else {}
             row = {key: message[key] for key in ("role", "content") if key in message}
             metadata = {"metadata": {**marks, **time}} if marks or time else {}
@@ -121,3 +118,37 @@ class Entries:
             else:
                 self._rows += [*self._shown, part]
                 self._shown, self._answer = [], (answer, part) if blocks_of(part) else None
+
+
+def _request_of(value: Any) -> Any:
+    """Returns a request of OpenAI's Responses API as one with `system` and `messages`; any other value as it is."""
+    if not isinstance(value, dict) or "type" in value or not isinstance(asked := value.get("input"), list | str):
+        return value
+    return {
+        "system": value.get("instructions"),
+        "messages": [{"role": "user", "content": asked}] if isinstance(asked, str) else asked,
+    }
+
+
+def _message_of(entry: Mapping[str, Any]) -> JsonRow | None:
+    """Returns the message of an item of that API, bare or in a line of Codex; None if it is none.
+
+    A call becomes an assistant's block, its output a tool row. Reasoning stays a block of the answer that follows it.
+    """
+    kind, call_id, payload = entry.get("type"), id_of(entry.get("call_id")), entry.get("payload")
+    if kind == "response_item" and isinstance(payload, dict):
+        message, time = _message_of(payload), entry.get("timestamp")
+        return {**message, "metadata": {"timestamp": time}} if message and time else message
+    if kind == "message" and "role" in entry:
+        return dict(entry)
+    if kind == "reasoning":
+        return {"role": "assistant", "content": [dict(entry)]}
+    if not isinstance(kind, str) or not call_id:
+        return None
+    if kind.endswith("_call"):
+        given = next((entry[key] for key in ("arguments", "input", "action") if key in entry), None)
+        named = {"id": call_id, "name": str(entry.get("name") or kind.removesuffix("_call"))}
+        return {"role": "assistant", "content": [{"type": "tool_call", **named, "input": arguments_of(given)}]}
+    output = entry.get("output")
+    said = output["content"] if isinstance(output, dict) and "content" in output else output
+    return {"role": "tool", "tool_call_id": call_id, "content": said or ""} if kind.endswith("_output") else None

@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
@@ -83,25 +84,28 @@ def _stored(beginning: str) -> Path:
 
 def _parsed(data: bytes, source: str, name: str) -> Recording:
     """Returns the recording in a file's bytes; `source` is what errors call the file."""
-    entries, begun = Entries(), False
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        place = f"line {number:,}"
-        try:
-            entries.read(json.loads(line.decode("utf-8-sig")), place)
-        except (ValueError, RecursionError):
-            if not begun:
-                break
+    text, entries = data.decode("utf-8-sig", "replace"), Entries()
+    whole = _value(text)
+    values = {"line 1": whole}
+    if isinstance(whole, Exception):
+        lines = enumerate(text.split("\n"), 1)
+        values = {f"line {number:,}": _value(line) for number, line in lines if line.strip(" \t\r")}
+    if isinstance(next(iter(values.values()), None), Exception):
+        raise CommandError(f"{source} cannot be read as JSON: {whole}; {_EXPECTED}")
+    for place, value in values.items():
+        if isinstance(value, Exception):
             entries.leave_out("not in JSON", place)
-        begun = True
-    if not begun and data.strip():
-        try:
-            entries.read(json.loads(data.decode("utf-8-sig")), "")
-        except (ValueError, RecursionError) as error:
-            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-            raise CommandError(f"{source} cannot be read as JSON in UTF-8: {reason}; {_EXPECTED}") from None
+        else:
+            entries.read(value, place)
     if not (rows := entries.rows()):
         left_out = ", only ".join(filter(None, ["no messages", entries.left_out()]))
         raise CommandError(f"{source} holds {left_out}; {_EXPECTED}")
     return Recording(name, rows, entries.left_out())
+
+
+def _value(text: str) -> Any:
+    """Returns the value of a JSON text, or the error that says why it has none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return error

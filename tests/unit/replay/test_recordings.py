@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from context_summarize.errors import CommandError
-from context_summarize.messages.reading import is_of_user
 from context_summarize.replay import inspect_rows, open_recording, row_text
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, user
@@ -81,18 +80,13 @@ def test_a_request_of_the_responses_api_is_read_with_its_instructions(read) -> N
     assert read(json.dumps({"input": "x"})).rows == [user("x")]
 
 
-def test_of_codexs_user_rows_those_that_nobody_typed_are_marked(read) -> None:
-    """Codex writes an event for each typed text; a rollout without such events says nothing, so no row is marked."""
-    whole, kind = entries("codex.jsonl"), "input_text"
-    described = {"role": "user", "content": [{"type": kind, "text": "<environment_context>…"}]}
-    added = {"type": "response_item", "payload": {"type": "message", **described}, "timestamp": "2026-01-01T00:00:00Z"}
+def test_of_codexs_lines_the_items_are_read_with_their_times(read) -> None:
+    """Events repeat what items say."""
+    whole = entries("codex.jsonl")
+    added = {"type": "response_item", "payload": {"type": "message", **user("x")}, "timestamp": "2026-01-01T00:00:00Z"}
     told = read(lines([whole[0], added, *whole[1:], {"type": "turn_context", "payload": {}}]))
-    marked = [row["metadata"].get("amplifier:input") for row in told.rows if row["role"] == "user"]
-    assert marked == [{"origin": "synthetic"}, None, None]
-    assert told.rows[0]["metadata"]["timestamp"] == added["timestamp"]
+    assert told.rows[0] == {**user("x"), "type": "message", "metadata": {"timestamp": added["timestamp"]}}
     assert told.left_out == "1 entry of type 'turn_context' (first: line 13)"
-    without = read(lines([added, *(line for line in whole if line["type"] != "event_msg")])).rows
-    assert [row for row in without if "amplifier:input" in row.get("metadata", {})] == []
 
 
 def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
@@ -118,19 +112,6 @@ def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
     assert told.rows[7] == {**said, "metadata": {**marks, "timestamp": after["timestamp"]}}
     assert told.left_out.startswith("2 entries of type 'progress' (first: line 4), 1 entry of a sub-agent (first: line")
     assert read(lines(meanwhile[3:4])).rows == [{**said, "metadata": marks}], "all that there is"
-
-
-def test_of_claude_codes_rows_those_of_the_program_are_no_words_of_the_user(read) -> None:
-    """What a command has printed, and what is marked as the program's: the page has them under no user's name."""
-    written: list[tuple[Any, dict[str, bool]]] = [
-        ("<local-command-stdout>on main</local-command-stdout>", {}),
-        ("Use this skill.", {"isMeta": True}),
-    ]
-    written += [([{"type": "text", "text": f"<bash-{kind}>x</bash-{kind}>"}], {}) for kind in ("stdout", "stderr")]
-    typed = ["Print <bash-stdout> as it is.", "<bash-input>ls</bash-input>"]
-    entries = [{"type": "user", "message": user(text), **marks} for text, marks in written]
-    told = read(lines([*entries, *({"type": "user", "message": user(text)} for text in typed)]))
-    assert [is_of_user(row, None) for row in told.rows] == [False] * 4 + [True] * 2
 
 
 @pytest.mark.parametrize(
@@ -169,11 +150,11 @@ def test_what_is_not_understood_is_left_out_and_named_with_its_first_place(read,
         ),
         (
             '[\n{"role": "user"},\n{"role"',
-            "as JSON in UTF-8: Expecting ':' delimiter: line 3 column 8 .*; a rec",
+            "as JSON: Expecting ':' delimiter: line 3 column 8 .*; a rec",
         ),
-        (b"\xff\xfe", "a.jsonl cannot be read as JSON in UTF-8: .* can't decode byte 0xff in position 0"),
-        ("[" * 100_000, "a.jsonl cannot be read as JSON in UTF-8: it is nested too deeply; a recording is"),
-        ("1" * 5_000, "a.jsonl cannot be read as JSON in UTF-8: "),
+        (b"\xff\xfe", "a.jsonl cannot be read as JSON: Expecting value: line 1 column 1"),
+        ("[" * 100_000, "a.jsonl cannot be read as JSON: maximum recursion depth exceeded .*; a recording is"),
+        ("1" * 5_000, "a.jsonl cannot be read as JSON: "),
     ],
 )
 def test_a_file_that_holds_no_session_is_refused(read, content: str | bytes, says: str) -> None:
