@@ -74,7 +74,7 @@ def exam_command(
     exam = _Exam(recording.rows, replace(config, cache=config.cache or str(path.with_suffix(".db"))), asked, paper)
     with progressing() as progress:
         estimate = asyncio.run(exam.estimate(progress))
-    remark(f"{estimate} What is paid for is kept in {path}.", "green")
+    remark(f"{estimate} What is paid for is kept in {path}, and not asked for again.", "green")
     if not yes and asked["provider"] != OfflineProvider.name:
         click.confirm("Begin?", abort=True, err=True)
     with progressing() as progress:
@@ -90,7 +90,7 @@ class _Exam:
         self._count = TokenCounter().count
 
     async def estimate(self, progress: Progressing) -> str:
-        """Returns a sentence on what the rest of the exam costs, by a replay without the model."""
+        """Returns a sentence on what a whole exam costs, by a replay without the model."""
         async with opened(**self._asked) as (name, provider):
             budget = await request_budget(self._config, None, provider)
             prices = prices_for(name, provider)
@@ -98,15 +98,10 @@ class _Exam:
         played = await replay(
             self._rows, OfflineProvider(self._count), config=config, token_budget=budget, progress=step
         )
-        data, view = self._paper.data, played.requests[-1].tokens if played.requests else 0
-        asked = len(data["questions"]) or 2 * SPANS + 2
-        left = len(ARMS) * asked - sum(map(len, data["answers"].values()))
-        answers, grades = left * 4 // 3, asked - len(data["grades"])  # some answers take a call of recall before them
-        calls, read = answers + grades, answers * view + grades * 600
-        if not data["questions"]:
-            calls, read = calls + SPANS + 1, read + SPANS * TOKENS + view
-        if not data["answers"]:
-            calls, read = calls + played.provider_calls, read + played.provider_input_tokens
+        asked, view = 2 * SPANS + 2, played.requests[-1].tokens if played.requests else 0
+        answers = len(ARMS) * asked * 4 // 3  # some take a call of recall before them
+        calls = answers + asked + SPANS + 1 + played.provider_calls
+        read = (answers + 1) * view + asked * 600 + SPANS * TOKENS + played.provider_input_tokens
         wrote = 200 * calls
         costs = f"some {prices.of_calls(read, wrote):.2f} dollars at list prices of {prices.name}" if prices else ""
         return f"About {calls:,} calls, {read:,} tokens in, {wrote:,} out: {costs or 'dollars unknown'}."

@@ -18,7 +18,6 @@ from context_summarize.replay.result import Check, Compaction, ReplayResult, Req
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import request_budget
 from context_summarize.stores import MemoryStore
-from context_summarize.summaries.services import Statistics
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
@@ -41,7 +40,8 @@ async def replay(
         progress: called after every row with the number of rows fed so far.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
-    result = await _begun(rows, provider, name, config, token_budget)
+    budget = await request_budget(config, token_budget, provider)
+    result = ReplayResult(name, budget, rows=copy_json(list(rows)), numbers=message_numbers(rows), redact=config.redact)
     audit, session = _Audit(result), _Session({name: provider}, result)
     # Summaries are kept in memory unless `cache` names a store, so that a replay uses none of an earlier one.
     store = MemoryStore() if config.cache in (None, "memory") else None
@@ -54,36 +54,19 @@ async def replay(
                 view = await manager.get_messages_for_request(token_budget, provider=provider)
                 session.served(number, view)
                 audit.view(number, view)
-            await _add(row, manager)
-            audit.added(row)
+                await manager.settle()  # no time passes between turns, so that a replay always gives the same
+            await manager.add_message(row)
+            await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
+            result.history_tokens += measure(row, audit.count)
             progress(number)
         result.seconds = time.monotonic() - started
         audit.history(await manager.get_messages())
-        session.ended(await manager.statistics())
+        taken = await manager.statistics()
     finally:
         await manager.close()
+    result.provider_calls, result.failed_summaries = taken.calls, taken.failed
+    result.provider_input_tokens, result.provider_output_tokens = taken.input_tokens, taken.output_tokens
     return result
-
-
-async def _add(row: JsonRow, manager: SummarizingContextManager) -> None:
-    """Adds a row once all summaries are made: no time passes between turns, so that a replay always gives the same."""
-    if row["role"] == "assistant":
-        await manager.settle()
-    await manager.add_message(row)
-    await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
-
-
-async def _begun(
-    rows: Sequence[JsonRow], provider: Any, name: str, config: Config, token_budget: int | None
-) -> ReplayResult:
-    """Returns the result of a replay before its first row."""
-    return ReplayResult(
-        provider=name,
-        budget=await request_budget(config, token_budget, provider),
-        redact=config.redact,
-        rows=copy_json(list(rows)),
-        numbers=message_numbers(rows),
-    )
 
 
 _FIGURES = "segments merged from_cache fallbacks shortened wait_ms values_kept values_lost reason"
@@ -127,19 +110,13 @@ class _Session:
             self._result.compactions.append(made)
         self._made = []
 
-    def ended(self, taken: Statistics) -> None:
-        """Records what the session's summaries have taken."""
-        result = self._result
-        result.provider_calls, result.failed_summaries = taken.calls, taken.failed
-        result.provider_input_tokens, result.provider_output_tokens = taken.input_tokens, taken.output_tokens
-
 
 class _Audit:
     """Measures and checks the rows that a manager returns, and writes the findings into the result."""
 
     def __init__(self, result: ReplayResult) -> None:
         self._result = result
-        self._count = TokenCounter().count
+        self.count = TokenCounter().count
         self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
         self._kept = Check("History intact", "every row is kept as it was added")
@@ -148,10 +125,6 @@ class _Audit:
         self._valid = Check("Valid rows", "Amplifier accepts each row")
         self._within = Check("Within budget", "no request is too large")
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
-
-    def added(self, row: JsonRow) -> None:
-        """Measures a row that was added."""
-        self._result.history_tokens += measure(row, self._count)
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
         """Checks the view that was requested before row `number`, counted from 1 over all rows."""
@@ -170,7 +143,7 @@ class _Audit:
         self._paired.note([f"{where}, view {problem}" for problem in problems[:1]])
         opens = opens_with_user(rows) is not False or not (result.compactions or self._opens)
         self._opened.note([] if opens else [f"{where} does not open with a user message"])
-        self._sizes[same:] = [measure(row, self._count) for row in rows[same:]]
+        self._sizes[same:] = [measure(row, self.count) for row in rows[same:]]
         tokens = sum(self._sizes)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
