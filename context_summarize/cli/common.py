@@ -27,7 +27,7 @@ def read_config(given: Sequence[str]) -> Config:
     """Returns the settings given on the command line.
 
     Raises:
-        CommandError: a setting has no value, or is given twice.
+        CommandError: a setting has no value, is given twice, or is `persistence`.
         ConfigError: a setting is unknown or wrong.
     """
     settings: dict[str, Any] = {}
@@ -41,6 +41,8 @@ def read_config(given: Sequence[str]) -> Config:
             settings[key] = None if text.lower() == "none" else json.loads(text)
         except (ValueError, RecursionError):
             settings[key] = text
+    if settings.get("persistence") is not None:
+        raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
     return Config.from_mapping(settings)
 
 

@@ -14,7 +14,7 @@ import click
 
 from context_summarize.cli.common import Progressing, heading, progressing, read_config, remark, sentence, table
 from context_summarize.cli.providers import opened, prices_for, provider_options
-from context_summarize.cli.recordings import CONFIG_HELP, SESSION_HELP, checked, opened_recording
+from context_summarize.cli.recordings import CONFIG_HELP, SESSION_HELP, opened_recording
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.exam.answers import answer_all, grade_all, results
@@ -62,7 +62,7 @@ def exam_command(
     missing, 130 interrupted.
     """
     timeout, yes = asked.pop("timeout"), asked.pop("yes")
-    config, recording = checked(read_config(settings)), opened_recording(session)
+    config, recording = read_config(settings), opened_recording(session)
     path = Path(kept or f"{recording.name}.exam.json")
     given = questions_in(Path(questions)) if questions else None
     digest = hashlib.sha256(saved_json(recording.rows).encode("utf-8", "replace")).hexdigest()[:16]

@@ -22,7 +22,6 @@ from context_summarize.cli.common import (
 )
 from context_summarize.cli.providers import opened, prices_for, provider_options
 from context_summarize.config import Config
-from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.inspection import inspect_rows
@@ -30,7 +29,6 @@ from context_summarize.replay.page import check_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
-from context_summarize.stores import open_file
 from context_summarize.transcript.marks import counted
 
 SESSION_HELP = (
@@ -80,7 +78,7 @@ def replay_command(
     """
     if html is not None:
         check_page(Path(html))
-    config = checked(read_config(settings))
+    config = read_config(settings)
     with progressing() as progress:
         recording = opened_recording(session)
         result = asyncio.run(_played(recording.rows, config, progress, **asked))
@@ -96,16 +94,6 @@ def replay_command(
     if result.problem is not None:
         remark(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else 3)
-
-
-def checked(config: Config) -> Config:
-    """Returns the settings; raises CommandError for `persistence`, and for a cache in a folder that may be misspelt."""
-    if config.persistence is not None:
-        raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
-    cache = config.cache or "memory"
-    if cache != "memory" and "://" not in cache and not (folder := open_file(cache).path.parent).is_dir():
-        raise CommandError(f"cache: {cache} cannot be made: there is no folder {folder}; make it, or name another file")
-    return config
 
 
 def opened_recording(session: str) -> Recording:

@@ -10,7 +10,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
-from context_summarize.messages.reading import broken_pairs, opens_with_user
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import refusal
@@ -117,14 +117,12 @@ class _Audit:
     def __init__(self, result: ReplayResult) -> None:
         self._result = result
         self.count = TokenCounter().count
-        self._opens = opens_with_user(result.rows) is not False
         self._sizes: list[int] = []
         self._kept = Check("History intact", "every row is kept as it was added")
         self._paired = Check("Pairs intact", "each call is followed by its results")
-        self._opened = Check("User first", "the conversation opens with a user")
         self._valid = Check("Valid rows", "Amplifier accepts each row")
         self._within = Check("Within budget", "no request is too large")
-        result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
+        result.checks = [self._kept, self._paired, self._valid, self._within]
 
     def view(self, number: int, rows: list[JsonRow]) -> None:
         """Checks the view that was requested before row `number`, counted from 1 over all rows."""
@@ -141,8 +139,6 @@ class _Audit:
         self._valid.note(invalid, len(rows))
         problems = [] if invalid else broken_pairs(rows)
         self._paired.note([f"{where}, view {problem}" for problem in problems[:1]])
-        opens = opens_with_user(rows) is not False or not (result.compactions or self._opens)
-        self._opened.note([] if opens else [f"{where} does not open with a user message"])
         self._sizes[same:] = [measure(row, self.count) for row in rows[same:]]
         tokens = sum(self._sizes)
         over = tokens > result.budget
