@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SOURCE, SYSTEM_ROLES, Call, JsonRow, Row
@@ -209,18 +209,6 @@ def rough_size(value: Any) -> int:
     if isinstance(value, Mapping):
         return 100 + sum(map(rough_size, value.values()))
     return 100 + sum(map(rough_size, value)) if isinstance(value, list | tuple) else 10
-
-
-def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
-    """Returns True if the first row that is neither system nor developer is a user message; None when there is none.
-
-    A user message has role user, is no row of a hook and no instruction of the host, and has no tool result.
-    """
-    for row in rows:
-        if row["role"] not in SYSTEM_ROLES:
-            is_own = row["role"] == "user" and not (is_hook(row) or is_instruction(row))
-            return is_own and not any(map(is_result, blocks_of(row)))
-    return None
 
 
 def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
