@@ -80,13 +80,13 @@ class Config:
     summary_model_role: _Name = None
     """Role whose provider and model write the summaries, such as `fast`; it needs a routing module."""
     keep_recent: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 10
-    """Number of newest messages that are never summarised; 0 = only the newest message or tool group."""
+    """Newest messages that are never summarised; 0 = only the newest message or tool group."""
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
         "must be a share (0.65), tokens (90000; at least 1000) or both ([0.65, 90000]: the smaller counts), got {!r}",
     ] = (0.65, 90_000)
-    """Size at which a compaction is made: a share (0.65), tokens (90000, at least 1,000), or the smaller of both."""
+    """A compaction is made at this size: a share (0.65), tokens (90000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made before a compaction is due."""
     max_tokens: Annotated[
@@ -94,9 +94,9 @@ class Config:
         Field(ge=1000, le=10**9),
         "must be a whole number from 1000 to 1000000000, got {!r}; leave it out to use the provider's window",
     ] = None
-    """Upper bound of the budget in tokens, at least 1,000; none = no bound."""
+    """Upper bound of the budget in tokens; none = no bound."""
     safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}"] = 1000
-    """Tokens of the window that stay free, beside those for the answer."""
+    """Tokens of the window that stay free beside the answer."""
     auto_compact: _Flag = True
     """False: a compaction is made only by compact(), or if a request does not fit otherwise."""
     segment_tokens: Annotated[
@@ -104,7 +104,7 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Tokens of a segment (bytes / 4), at least 64; none = about an eighth of the room, 512 … 16,384."""
+    """Tokens of a segment (bytes / 4); none = about an eighth of the room, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share for summaries and thread; above it old ones merge. Default: 0.28, less at a low threshold."""
     summary_role: Annotated[Literal["system", "user"], "must be system or user, got {!r}"] = "system"
@@ -121,13 +121,13 @@ class Config:
     redact: Annotated[
         bool | tuple[str, ...], BeforeValidator(_as_tuple), "must be true, false or a list of patterns, got {!r}"
     ] = True
-    """True takes secrets of known formats out of what is summarised; a list adds patterns of your own."""
+    """True takes secrets out of what is summarised; a list adds patterns of your own."""
     max_concurrency: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}"] = 4
     """Calls for summaries at a time."""
     wait_seconds: Annotated[
         int | float, Field(ge=0, le=10**9), "must be seconds (a number from 0 to 1000000000), got {!r}"
     ] = 60.0
-    """Seconds that a request waits for late summaries. One call may take twice as long, at least 120."""
+    """Seconds that a request waits for late summaries; one call may take twice as long, at least 120."""
     cache: Annotated[
         _Filled | None, "must be memory, a file or an address, got {!r}; use memory to keep summaries in memory only"
     ] = None

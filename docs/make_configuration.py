@@ -16,16 +16,16 @@ FIRST = ("recall_tool", "summary_provider", "summary_model", "keep_recent", "com
 
 
 def _settings(names: Iterable[str]) -> list[str]:
-    rows = [f"| `{name}` | {_shown(SETTINGS[name].default)} | {SETTINGS[name].description} |" for name in names]
-    return ["| key | default | |", "| --- | --- | --- |", *rows]
+    rows = [f"| `{name}: {_shown(SETTINGS[name].default)}` | {SETTINGS[name].description} |" for name in names]
+    return ["| default | |", "| --- | --- |", *rows]
 
 
 def _shown(value: Any) -> str:
     """A value as YAML has it."""
     if value is None:
-        return "`null`"
+        return "null"
     value = list(value) if isinstance(value, tuple) else value
-    return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def renewed(page: str) -> str:

@@ -1,4 +1,4 @@
-"""The page on loops of one's own: its loops are those of the example, which runs, and its recipe serves an agent."""
+"""The page on loops of one's own: its loops are those of the example, which runs; so does its capability for agents."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_ai import Agent, ModelRequest, ModelResponse, TextPart, ToolCallPa
 from pydantic_ai.models.function import FunctionModel
 
 from context_summarize.testing import ScriptedProvider
+from examples.capability import Summarizing
 from tests.support.bare_host import run
 from tests.support.pages import blocks
 from tests.support.paths import ROOT
@@ -65,10 +66,7 @@ def test_the_recipe_for_a_synchronous_loop_sends_summaries_that_its_client_wrote
     assert any("Goal: the user asks for orders." in row["content"] for row in requests[-1])
 
 
-async def test_the_recipe_for_pydantic_ai_sends_whole_pairs_that_fit_and_keeps_the_history():
-    [recipe] = [text for text in _blocks("python") if "pydantic_ai" in text]
-    there: dict[str, Any] = {}
-    exec(recipe, there)
+async def test_the_capability_for_pydantic_ai_sends_whole_pairs_that_fit_and_keeps_the_history():
     requests: list[list[Any]] = []
 
     def answer(messages, info):
@@ -79,7 +77,7 @@ async def test_the_recipe_for_pydantic_ai_sends_whole_pairs_that_fit_and_keeps_t
         return ModelResponse([TextPart("It is on its way.")])
 
     provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000)
-    agent = Agent(FunctionModel(answer), system_prompt="Be kind.", capabilities=[there["Summarizing"](provider)])
+    agent = Agent(FunctionModel(answer), system_prompt="Be kind.", capabilities=[Summarizing(provider)])
 
     @agent.tool_plain
     def lookup(order: str) -> str:
