@@ -121,7 +121,7 @@ def test_the_installed_command_replays_a_recorded_session(installed, tmp_path):
     short = tmp_path / "short.jsonl"
     with EXAMPLE.open(encoding="utf-8") as lines:
         short.write_text("".join(islice(lines, ROWS)), "utf-8")
-    command = [installed.bin / "context-summarize", "replay", short, "--window", "13000"]
+    command = [installed.bin / "context-summarize", "replay", short, "--window", "14600"]
 
     done = run([*map(str, command)], tmp_path)
 
