@@ -80,7 +80,7 @@ async def test_a_request_is_as_designed():
     await summarizer().make(job(), target(provider, model="small"))
     [request], fence = provider.requests, fence_of(TRANSCRIPT)
     asked = [
-        ("system", PROMPTS.segment.fill(words="75", characters="400", fence=fence)),
+        ("system", PROMPTS.segment.fill(words="75", characters="475", fence=fence)),
         ("user", f"{fence}\n{TRANSCRIPT}\n{fence}"),
     ]
     assert [(message.role, message.content) for message in request.messages] == asked
