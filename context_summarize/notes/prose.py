@@ -11,12 +11,14 @@ _ENDERS = ".!?…。！？؟।\\n"  # noqa: RUF001 - they end sentences
 _END = re.compile(rf"(?<![{_ENDERS}])[{_ENDERS}]++[\"'”’)\]*_]*+(?:\s++|\Z|(?<=[\n。！？؟।]))")  # noqa: RUF001
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
 _LONGEST = 280
-"""Characters of the longest line that may continue on the next one, and of the longest word that no cut divides."""
+"""Characters of the longest line that may continue on the next one."""
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»。！？、，「」"  # noqa: RUF001 - signs around words
-NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+NO_BLANKS = re.compile(f"[{_UNSPACED}]")
 """Letters of scripts that put no blanks between words."""
-_INNER = re.compile(r"[\w./:@#$%+,'’=&?-]")
-"""A sign of a number, an id or a word. No cut is made between two of these."""
+_FIRST = re.compile(rf"[^\s{_UNSPACED}]{{1,280}}(?=[\s{_UNSPACED}])")
+_LAST = re.compile(rf"(?<=[\s{_UNSPACED}])[^\s{_UNSPACED}]{{1,280}}\Z")
+"""The word that a cut may have divided, behind it and before it."""
 _MOST_TERMS = 40
 """Terms that count of one sentence, however long it is."""
 
@@ -31,19 +33,9 @@ def cut(text: str, most: int) -> str:
     line = flat(text)
     if len(line) <= most:
         return line
-    head, tail = _boundary(line, most * 2 // 3, -1), _boundary(line, len(line) - most // 3, 1)
-    return f"{line[:head].rstrip()} {GAP} {line[tail:].lstrip()}".strip()
-
-
-def _boundary(text: str, at: int, step: int) -> int:
-    """Returns the nearest place in this direction that is not inside a number, an id or a word."""
-    for place in range(at, at + step * _LONGEST, step):
-        if not 0 < place < len(text):
-            return min(max(place, 0), len(text))
-        pair = text[place - 1 : place + 1]
-        if NO_BLANKS.search(pair) or not all(map(_INNER.match, pair)):
-            return place
-    return at
+    head, tail = _LAST.sub("", line[: most * 2 // 3]), line[len(line) - most // 3 :]
+    divided = _FIRST.match(tail)
+    return f"{head.rstrip()} {GAP} {tail[divided.end() if divided else 0 :].lstrip()}"
 
 
 def sentences_of(text: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ _PARTS = 8
 _FIGURE, _OVERHEAD = 6.0, 10
 """Weight of a term with a digit, beside 1 for a word; and tokens added to the size of a sentence that is weighed."""
 _MOST_MISSES = 50
-"""After more misses in a row than this, it tries no more."""
+"""After more sentences than this that do not fit, it tries no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,11 @@ class _Words:
     def choose(self) -> None:
         """Chooses rules first, then others, as far as there is room."""
         rules = [at for at, one in enumerate(self._said) if one.is_rule or one.letters in self._quoted]
-        for sentences in (rules, range(len(self._said))):
-            misses = 0
-            for at in self._in_turn(sentences):
-                misses = 0 if at not in self.left or self._take(at) else misses + 1
-                if misses > _MOST_MISSES:
-                    break
+        misses = 0
+        for at in chain(self._in_turn(rules), self._in_turn(range(len(self._said)))):
+            misses += at in self.left and not self._take(at)
+            if misses > _MOST_MISSES:
+                break
 
     def take_first_of(self, number: int) -> None:
         """Chooses the first sentence of a message, if there is room."""
