@@ -83,23 +83,19 @@ def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> st
     if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
         return text
     within = [min(at, len(part) - 1 - at) for part in parts for at in range(len(part))]
+    words = sorted(range(len(lines)), key=lambda at: (within[at], -at))
     calls = [at for at in reversed(range(len(lines))) if lines[at].startswith(CALL)]
-    words = sorted({*range(len(lines))}.difference(calls), key=lambda at: (within[at], -at))
     user = [at for at in words if lines[at].startswith(USER)]
-    agent = [at for at in words if at not in user]
-    taken, room = list[int](), max_tokens - count(FALLBACK_LINE)
-    for some, reserved in (([*agent, *calls], room - int(room * _OF_AGENT)), (user, 0), ([*agent, *calls], 0)):
+    known = {*calls, *user}
+    others = [*(at for at in words if at not in known), *calls]
+    taken, gap = set[int](), count(GAP) + 1
+    room = max_tokens - count(FALLBACK_LINE) - gap
+    for some, reserved in ((others, room - int(room * _OF_AGENT)), (user, 0), (others, 0)):
         for at in some:
-            if at not in taken and (size := count(lines[at]) + 1) <= room - reserved:
-                taken.append(at)
+            if at not in taken and (size := count(lines[at]) + 1 + gap) <= room - reserved:
+                taken.add(at)
                 room -= size
-    while taken and count(text := _with_gaps(lines, set(taken))) > max_tokens:
-        taken.pop()
-    if taken:
-        return text
-    return FALLBACK_LINE if room >= 0 else ""
-
-
-def _with_gaps(lines: Sequence[str], taken: set[int]) -> str:
     shown = [lines[at] if at in taken else GAP for at in range(len(lines))]
-    return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(shown))])
+    if taken:
+        return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(shown))])
+    return FALLBACK_LINE if count(FALLBACK_LINE) <= max_tokens else ""

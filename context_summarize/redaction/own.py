@@ -47,28 +47,25 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """Returns the text with a mark in place of each secret, or the mark of a withheld text."""
-        text = text if self.withholds else self._known(text)
+        if self.withholds:
+            return WITHHELD if text else text
+        text = self._known(text)
         for pattern, compiled in self._patterns:
-            if self.withholds:
-                break
             left = self._left + len(text) * _SECONDS_PER_CHARACTER
             began = time.thread_time()
             try:
                 text = compiled.sub(lambda found: _MARK if found[0] else "", text, concurrent=True, timeout=left)
             except (TimeoutError, MemoryError) as error:
-                self._give_up(pattern, text, str(error) or type(error).__name__)
+                if not self.withholds:  # another thread may have found it out
+                    told = (
+                        "redact: %r is too slow for a text of %d characters (%s): in this session no text is summarised"
+                    )
+                    told += " any more; change the pattern so that it does not backtrack"
+                    logger.log(self._level, told, pattern, len(text), str(error) or type(error).__name__)
+                self.withholds = True
+                return WITHHELD
             self._left = max(0.001, min(_SECONDS, left - (time.thread_time() - began)))
-        return WITHHELD if self.withholds and text else text
-
-    def _give_up(self, pattern: str, text: str, why: str) -> None:
-        if not self.withholds:
-            logger.log(
-                self._level,
-                "redact: %r is too slow for a text of %d characters (%s): in this session no text is summarised any "
-                "more; change the pattern so that it does not backtrack",
-                pattern, len(text), why,
-            )  # fmt: skip
-        self.withholds = True
+        return text
 
 
 @lru_cache(maxsize=64)
