@@ -119,8 +119,6 @@ class _Words:
         self.left = {at for at, one in enumerate(said) if one.number not in beside.whole}
         """Indexes of the sentences that are neither in the view nor chosen."""
         self._taken: set[int] = set()
-        self._lines: set[int] = set()
-        """Numbers of the messages that are quoted."""
         messages = groupby(range(len(said)), key=lambda at: said[at].number)
         self._messages = {number: [*found] for number, found in messages}
         self._following = dict(pairwise(self._messages))
@@ -155,11 +153,10 @@ class _Words:
         is_short = sum(len(self._said[one].text) for one in reply) <= _SHORT_MESSAGE
         unit = self.left & {at, *{at + 1}.intersection(self._messages[number]), *(reply if is_short else [])}
         price = sum(self._count(self._said[one].text) + 1 for one in unit)
-        price += _MARK * len({self._said[one].number for one in unit} - self._lines)
+        price += _MARK * len({self._said[one].number for one in unit} - {self._said[one].number for one in self._taken})
         if price > self.room:
             return False
         self._taken |= unit
-        self._lines.update(self._said[one].number for one in unit)
         self.left -= unit
         self.room -= price
         return True

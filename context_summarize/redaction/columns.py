@@ -31,13 +31,12 @@ def _cells(text: str, first: int, end: int, sign: str) -> list[tuple[int, int]]:
 def _secret_columns(text: str, first: int, end: int, sign: str) -> dict[int, bool]:
     """Returns the columns that hold secrets, each with True if it holds passwords; none if the row has no headings."""
     cells = [text[slice(*cell)].rpartition('"')[2] for cell in _cells(text, first, end, sign)]
-    above = text[max(0, first - _LONGEST) : max(0, first - 1)].rpartition("\n")[2]
     after = text[end + 1 : end + 1 + _LONGEST].partition("\n")[0]
     if sign == "|":
         is_head = _AT["rule"].fullmatch(after) is not None
     else:
-        above_cells, after_cells = (len(_cells(row, 0, len(row), sign)) for row in (above, after))
-        is_head = above_cells != len(cells) == after_cells and not any(map(_AT["no_heading"].fullmatch, cells))
+        is_head = len(_cells(after, 0, len(after), sign)) == len(cells)
+        is_head = is_head and not any(map(_AT["no_heading"].fullmatch, cells))
         # In code a list of names goes on over lines.
         is_head = is_head and not _AT["indented"].match(text, first) and text[first:end].rstrip()[-1:] != sign
     secret = {}

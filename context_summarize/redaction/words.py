@@ -77,16 +77,13 @@ def telling(text: str) -> Iterator[re.Match[str]]:
             yield word
 
 
-_DASH = r"[\u2013\u2014]|(?<=\S )-(?= )"
-_BETWEEN = r"(?:\s{1,2}%s(?:\s[\w.-]{1,20}){0,3}?)?"
-_AFTER = rf"{_BETWEEN}(?:(?P<sign>{PARTS['ASSIGNS']})|\s{{0,4}}(?P<prose>{_DASH}|%s):?(?:\s{{1,4}}|%s))"
+_MORE = {
+    name: {part: _any(words[part.lower()]) for part in ("BETWEEN", "JOINTS")} for name, words in _LANGUAGES.items()
+}
 _OPENING = r"(?=[!-~\u201c\u300c\u300e])"
-_JOINT = PARTS["JOINT"].split("@@")
 JOINTS = {
-    name: re.compile(
-        (_AFTER % (*map(_any, (words["between"], words["joints"])), _OPENING if name in CJK else "(?!)")).join(_JOINT)
-    )
-    for name, words in _LANGUAGES.items()
+    name: re.compile(filled(_TABLES["joint"], {**PARTS, **more, "OPENING": _OPENING if name in CJK else "(?!)"}))
+    for name, more in _MORE.items()
 }
 """The link between a word of each language and its value: `is`, a sign, or little."""
 
