@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from context_summarize.redaction.words import ORDINARY, filled, parts_of, read, shapes
+from context_summarize.redaction.words import filled, is_ordinary, parts_of, read, shapes
 
 Rule = Callable[[str], Iterator["Span"]]
 """Finds places of secrets in a text."""
@@ -58,7 +58,7 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "drawn": lambda value: turns(value) > 1 and is_real(value),
     "real": is_real,
     "password": lambda value: is_mixed(value) and is_real(value),
-    "chosen": lambda value: is_real(value.strip("\"'`")) and not ORDINARY.match(value),
+    "chosen": lambda value: is_real(value.strip("\"'`")) and not is_ordinary(value),
 }
 """By their names in the tables."""
 

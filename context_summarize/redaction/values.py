@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from context_summarize.redaction.formats import Span, is_mixed, is_real, turns
-from context_summarize.redaction.words import CJK, JOINTS, ORDINARY, PREDICATE, shapes, telling
+from context_summarize.redaction.words import CJK, JOINTS, is_ordinary, is_predicate, shapes, telling
 
 _AT, _IN = shapes("values.at"), shapes("values.in")
 _LOOKED_AT = 120
@@ -24,12 +24,12 @@ def is_secret(value: str, password: bool, bare: bool) -> bool:
     return bool(is_odd) and not is_code and not _AT["path"].match(value) and is_real(value)
 
 
-def is_weak(value: str, common: re.Pattern[str] = ORDINARY) -> bool:
+def is_weak(value: str, is_common: Callable[[str], bool] = is_ordinary) -> bool:
     """Returns True if the value may be a password, though it looks like words or a number."""
     if not 3 <= len(value.strip(" -:")) <= 60 or not _IN["word"].search(value) or not is_real(value):
         return False
     words = value.split()
-    return not _AT["path"].match(value) and 2 * sum(common.match(word) is not None for word in words) < len(words)
+    return not _AT["path"].match(value) and 2 * sum(map(is_common, words)) < len(words)
 
 
 def is_named(word: re.Match[str], before: str) -> bool:
@@ -57,7 +57,7 @@ def _is_password(text: str, joint: re.Match[str], span: tuple[int, int], before:
     value, quoted = text[slice(*span)], text[span[0] - 1 : span[0]] in QUOTES
     if len(value) >= 6 and " " not in value and is_secret(value[:_LOOKED_AT], True, not quoted):
         return not joint["near"] or not _AT["known_name"].match(value)
-    if joint["near"] or not is_weak(value, PREDICATE if joint["prose"] and not quoted else ORDINARY):
+    if joint["near"] or not is_weak(value, is_predicate if joint["prose"] and not quoted else is_ordinary):
         return False
     if joint["next"] and _IN["flag"].search(before):
         return not value.startswith("--")

@@ -92,7 +92,15 @@ def _ordinary(*columns: str) -> re.Pattern[str]:
     return re.compile(rf"(?i)\W{{0,8}}+(?:{_of_all(False, *columns)}(?!\w)|[^\n]{{0,12}}?{_of_all(True, 'ordinary')})")
 
 
-ORDINARY = _ordinary("following", "ordinary")
-"""Matches at the beginning of what is no password but an ordinary word."""
-PREDICATE = _ordinary("following", "ordinary", "endings")
-"""Does so behind `is`, also if only the ending of the word tells."""
+_ORDINARY = _ordinary("following", "ordinary")
+_PREDICATE = _ordinary("following", "ordinary", "endings")
+
+
+def is_ordinary(value: str) -> bool:
+    """Returns True for a value that begins with an ordinary word."""
+    return _ORDINARY.match(value) is not None
+
+
+def is_predicate(value: str) -> bool:
+    """Returns True for one that does so after `is`, also if only its ending tells."""
+    return _PREDICATE.match(value) is not None
