@@ -63,7 +63,7 @@ def exam_command(
     """
     timeout, yes = asked.pop("timeout"), asked.pop("yes")
     config, recording = read_config(settings), opened_recording(session)
-    path = Path(kept or f"{recording.name}.exam.json")
+    path = Path(kept or f"{recording.name}{'.offline' * (asked['provider'] == OfflineProvider.name)}.exam.json")
     given = questions_in(Path(questions)) if questions else None
     digest = hashlib.sha256(saved_json(recording.rows).encode("utf-8", "replace")).hexdigest()[:16]
     about = {"session": recording.name, "digest": digest, "settings": list(settings), **asked}

@@ -107,10 +107,14 @@ class Draft:
         return self.size() <= self._given.limits.view_room
 
     def _thread_room(self, size: int) -> int:
-        """Returns the tokens that the thread may take: at most half of those that this cut frees."""
+        """Returns the tokens that the thread may take: what it has, or half of those that this cut frees if more.
+
+        If it had only the half, cut after cut without new rows would wear it away.
+        """
         if not (self.has_thread and self.cut.groups):
             return 0
-        return max(0, min(self._given.limits.notes_room, (self.size_before - size) // 2))
+        wanted = max(self._given.cut.thread_room, (self.size_before - size) // 2)
+        return max(0, min(self._given.limits.notes_room, wanted))
 
     def _size(self, cut: Cut) -> int:
         """Returns the tokens of the view without its thread."""

@@ -200,7 +200,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
     """Returns the number of each row, as frames and recall show it: rendered rows from 1, None for the rest."""
     rendered = [analyse(row).rendered for row in rows]
-    return [number if shown else None for number, shown in zip(accumulate(rendered), rendered, strict=True)]
+    return [number if shown else None for number, shown in zip(accumulate(map(int, rendered)), rendered, strict=True)]
 
 
 def named(numbers: Sequence[int | None], row: int) -> str:

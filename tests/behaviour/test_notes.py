@@ -283,3 +283,16 @@ async def test_nothing_false_is_written_and_nothing_is_torn_from_its_correction(
     assert summariser == "failing" or words_of_the_user(seen[-1][1]), "the thread quotes the user"
     found = {(len(said), one) for said, view in seen for one in problems(conversation, said, view)}
     assert [one for one in sorted(found) if one[1] != BEYOND_CODE.get(conversation["name"])] == []
+
+
+async def test_compacting_again_without_new_rows_takes_nothing_from_the_thread():
+    made = Managed(10_000, keep_recent=6, prefetch=False)
+    for box in range(60):
+        await made.add([user(f"Please set the limit of box {box} to {box * 37 + 11} litres."), assistant("Done.")])
+    await made.view()
+    first = await made.compacted()
+    assert notes(first) is not None
+    for _ in range(3):
+        assert await made.manager.compact() == 0
+        assert await made.view() == first
+    await made.manager.close()

@@ -104,8 +104,8 @@ def few() -> tuple[str, Path]:
     return "--questions", store(Path("few.json"), [questions])
 
 
-def kept() -> dict[str, Any]:
-    return dict(json.loads(Path("session.jsonl.exam.json").read_text()))
+def kept(name: str = "session.jsonl.exam.json") -> dict[str, Any]:
+    return dict(json.loads(Path(name).read_text()))
 
 
 def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee) -> None:
@@ -290,5 +290,5 @@ def test_without_a_model_the_pipe_runs_and_recall_reads_back(tmp_path: Path, mon
     store(tmp_path / "session.jsonl", SESSION)
     told = call("exam", "session.jsonl", "--provider", "offline", *NARROW)
     assert told.exit_code == 0, told.output
-    facts = kept()["results"][-1]["facts"]
+    facts = kept("session.jsonl.offline.exam.json")["results"][-1]["facts"]
     assert facts["recall"] > facts["newest"]
