@@ -37,8 +37,8 @@ MODEL := .venv-model
 WORKERS ?= auto
 PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 # What CI runs at full size and with many random examples.
-LONG_TESTS := benchmarks/tests/test_day.py tests/docs tests/host/test_wheel.py tests/unit/redaction tests/properties \
-	$(patsubst %,tests/behaviour/test_%.py,anthropic durability hostile_input injection large_rows long_session notes races resume)
+LONG_TESTS := benchmarks/tests/test_day.py tests/docs tests/host/test_wheel.py tests/unit/redaction tests/properties/test_notes.py \
+	tests/properties/test_state_machine.py $(patsubst %,tests/behaviour/test_%.py,anthropic long_session races)
 # What CI runs with the lowest versions: whatever calls a library.
 LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
 	tests/behaviour/test_manager.py

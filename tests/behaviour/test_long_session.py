@@ -53,6 +53,6 @@ async def test_a_session_of_many_windows_stays_bounded():
     apart = sum(before[0] > after[0] for before, after in pairwise(levels))
     assert apart <= len(levels) / 20, "what is merged for room alone is taken apart again, and seldom"
 
-    # Instructions and merges included; no key is asked for twice.
-    assert history / 2 < taken.input_tokens <= 1.45 * history
+    # Instructions, merges and what stands around each part included; no key is asked for twice.
+    assert history / 2 < taken.input_tokens <= 1.5 * history
     assert taken.calls == len({summary.key for summary in made.store.summaries}) > 33 * COPIES
