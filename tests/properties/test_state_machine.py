@@ -53,6 +53,7 @@ class Moody(ScriptedProvider):
         self.mood = "good"
         self.go = asyncio.Event()
         self.answered: list[str] = []
+        self.written = 0
 
     async def _say(self, request: Any) -> str:
         if self.mood == "hang":
@@ -63,7 +64,8 @@ class Moody(ScriptedProvider):
         if fault is not None:
             return fault
         self.answered.append(question(request))
-        return f"Goal: part {len(self.answered)}."
+        self.written += 1  # no two texts are equal, also where answers were lost
+        return f"Goal: part {self.written}."
 
 
 async def steps(many: int, until: Callable[[], bool] = lambda: False) -> None:
@@ -436,9 +438,7 @@ class ManagerMachine(RuleBasedStateMachine):
         assert made <= post <= pre
         keys = [data["key"] for data in self.recorder.of("context-summarize:summary")]
         assert len(keys) == len(set(keys))
-        # Merges of the same summaries may be of two lengths, with two keys, and read the same.
-        parts = [text for text in self.provider.answered if "## Summary 1 of" not in text]
-        assert len(parts) == len(set(parts)), "asked twice for one text"
+        assert len(self.provider.answered) == len(set(self.provider.answered)), "asked twice for one text"
 
     def teardown(self) -> None:
         """The session ends: within a second, and nothing of ours is left."""
