@@ -35,6 +35,8 @@ class PlanInput:
     limits: Limits
     text_of: Callable[[Node], Summary | None]
     """Returns the text that a new cut would show for a node; None while none is known."""
+    thread: int = 0
+    """Tokens of the thread in force."""
     hides_system: bool = False
 
 
@@ -46,7 +48,7 @@ class Plan:
     cut: Cut
     tokens_before: int
     tokens_after: int
-    """Sizes without the system prompt, the thread's room included."""
+    """Sizes without the system prompt; the thread's room counts as filled in both."""
     missing: tuple[Node, ...]
     """The nodes whose text is not known."""
     segments: int
@@ -80,7 +82,8 @@ class Draft:
         """False if the view has no room for the thread."""
         self.level = 1
         """The last step taken; see `Plan.level`."""
-        self.size_before = given.tokens
+        self.size_before = given.tokens - given.thread + before.thread_room
+        """The thread's room counts as filled, before as after."""
         self.cut = replace(
             before,
             rows=log.rendered_rows,
@@ -107,14 +110,14 @@ class Draft:
         return self.size() <= self._given.limits.view_room
 
     def _thread_room(self, size: int) -> int:
-        """Returns the tokens that the thread may take: what it has, or half of those that this cut frees if more.
+        """Returns the tokens that the thread may take: those that it may take now, and half of what this cut frees.
 
-        If it had only the half, cut after cut without new rows would wear it away.
+        If only the half counted, cut after cut without new rows would wear it away.
         """
         if not (self.has_thread and self.cut.groups):
             return 0
-        wanted = max(self._given.cut.thread_room, (self.size_before - size) // 2)
-        return max(0, min(self._given.limits.notes_room, wanted))
+        held = self._given.cut.thread_room
+        return max(0, min(self._given.limits.notes_room, held + (self.size_before - held - size) // 2))
 
     def _size(self, cut: Cut) -> int:
         """Returns the tokens of the view without its thread."""

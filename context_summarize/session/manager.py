@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -204,21 +203,6 @@ class SummarizingContextManager(Steering):
             bound = served.used(served.own.defer_below(left))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(session.log, session.cut.groups, query, limit)
-
-    async def statistics(self) -> Statistics:
-        """Returns the parts of the request, and what this session's summaries have taken so far."""
-        tokens, session, served = await self.get_token_count(), self._session, self._host.served
-        view = session.view(hides_system=self._host.system.text is not None)
-        shown = view.summaries
-        return replace(
-            self._services.totals,
-            messages=len(session.log),
-            view_tokens=tokens,
-            parts=session.parts(view),
-            budget=served.budget if served and self._services.totals.requests else None,
-            summaries=len(shown),
-            fallbacks=sum(text.fallback for text in shown),
-        )
 
     @property
     def _system_prompt_factory(self) -> Callable[[], Awaitable[str]] | None:

@@ -20,10 +20,8 @@ from context_summarize.session.telling import Announcement, Change, Telling
 
 _PREFETCH = 2 / 3
 """Summaries are made ahead from this share of the tokens on at which the next compaction is due."""
-_YOUNG = 40
-"""A session with fewer rows and no compaction may stay short, as those of sub-agents do."""
-_PREFETCH_YOUNG = 0.9
-"""The share that counts instead for such a session."""
+_YOUNG, _PREFETCH_YOUNG = 40, 0.9
+"""A session with fewer rows and no compaction may stay short, as those of sub-agents do; this share counts for it."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
 _COLD_AFTER = 3_600
@@ -212,6 +210,8 @@ class Requests:
         await session.write_thread(session.log, cut)
         # No await follows: all that may fail has been awaited.
         after = session.view(cut, hides_system=hides_system)
+        if chosen.reason == "manual" and after.tokens >= shown.tokens:
+            return 0  # what the thread says more outweighs a few short rows
         change = Change(
             before=shown,
             after=after,

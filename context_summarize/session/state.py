@@ -214,6 +214,7 @@ class Session:
             log=self.log,
             cut=replace(self.cut, ends=ends),
             tokens=shown.tokens,
+            thread=shown.thread.tokens if shown.thread else 0,
             limits=limits.own,
             text_of=text_of,
             hides_system=limits.system_prompt is not None,

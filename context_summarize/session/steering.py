@@ -1,4 +1,4 @@
-"""Steering: what a user does between requests: compacts, previews and undoes a compaction, and pins rows."""
+"""Steering: what a user does between requests: compacts, previews, undoes, pins rows, and asks for figures."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
+from context_summarize.summaries.services import Statistics
 
 _MOST_LOOKS = 8
 """A preview makes at most so many plans; each uses texts that the store had for the plan before it."""
@@ -43,7 +44,7 @@ class Preview:
     calls: int
     """Summaries that are not known yet: each takes a provider call, unless the store has it."""
     notes: str | None
-    """The row of notes that the view would show after the summaries; None = none."""
+    """The thread that the view would show after the summaries; None = none."""
 
 
 class Steering:
@@ -162,6 +163,22 @@ class Steering:
             raise SteeringError(f"there is no summary {summary}; {there}")
         return texts[summary - 1]
 
+    async def statistics(self) -> Statistics:
+        """Returns the parts of the request, and what this session's summaries have taken so far."""
+        await self._incoming.ready()
+        session, host, totals = self._session, self._session.host, self._session.services.totals
+        tokens, served = await session.tokens(), host.served
+        view = session.view(hides_system=host.system.text is not None)
+        return replace(
+            totals,
+            messages=len(session.log),
+            view_tokens=tokens,
+            parts=session.parts(view),
+            budget=served.budget if served and totals.requests else None,
+            summaries=len(view.summaries),
+            fallbacks=sum(text.fallback for text in view.summaries),
+        )
+
     async def preview(self) -> Preview:
         """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
         session, reason, limits = self._session, await self._due_reason(), await self._limits()
@@ -174,17 +191,18 @@ class Steering:
             await session.texts.look_up(made.missing)
             if not any(map(session.texts.text_of, made.missing)):
                 break
-        if made.freed <= 0:  # no compaction would be made
-            made = replace(made, segments=0, merged=0, missing=(), cut=session.cut)
-        cut, log = made.cut, session.log
-        found = await session.thread_of(log, cut)
+        cut, log, found = made.cut, session.log, await session.thread_of(session.log, made.cut)
+        after = shown.tokens - made.freed
         if not made.missing:
-            made = replace(made, tokens_after=session.view(cut, hides_system=hides_system, thread=found).tokens)
+            after = session.view(cut, hides_system=hides_system, thread=found).tokens
+        if made.freed <= 0 or not (made.missing or after < shown.tokens):  # no compaction would be made
+            cut, after, made = session.cut, shown.tokens, replace(made, segments=0, merged=0, missing=())
+            found = await session.thread_of(log, cut)
         unmade = {node.key for node in with_children(made.missing) if session.texts.text_of(node) is None}
         return Preview(
             reason=reason,
-            before_tokens=limits.used(made.tokens_before),
-            after_tokens=limits.used(made.tokens_after),
+            before_tokens=limits.used(shown.tokens),
+            after_tokens=limits.used(after),
             budget=limits.budget,
             segments=made.segments,
             merged=made.merged,

@@ -296,3 +296,18 @@ async def test_compacting_again_without_new_rows_takes_nothing_from_the_thread()
         assert await made.manager.compact() == 0
         assert await made.view() == first
     await made.manager.close()
+
+
+async def test_short_turns_one_after_the_other_leave_the_thread_what_it_holds():
+    """Each compaction frees little; the half of that alone would be a smaller room each time."""
+    made = Managed(10_000, keep_recent=6, prefetch=False)
+    held = list[int]()
+    for box in range(90):
+        await made.add([user(f"Please set the limit of box {box} to {box * 37 + 11} litres."), assistant("Done.")])
+        if box >= 60:
+            row = notes(await made.compacted())
+            assert row is not None
+            held.append(row["content"].count("\n[m"))
+    assert min(held) > held[0] - 3 > 10
+    assert held[-1] >= held[0]
+    await made.manager.close()
