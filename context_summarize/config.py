@@ -36,7 +36,7 @@ _Above0 = Annotated[int | float, Field(gt=0, le=1)]
 _Tokens = Annotated[int, Field(ge=1_000, le=10**9)]
 _SHARE = "must be a share of the room above 0 and at most 1, got {!r}; 0.7 is 70 %"
 _MOST_SUMMARIES = 0.28
-"""Share of the room that summaries and notes may hold by default."""
+"""Share of the room that summaries and thread may hold by default."""
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
 
@@ -185,7 +185,7 @@ class Config:
 
     @cached_property
     def share_of_summaries(self) -> float:
-        """Share of the room that summaries and notes together may hold before old ones merge."""
+        """Share of the room that summaries and thread together may hold before old ones merge."""
         given = self.summary_share
         return min(_MOST_SUMMARIES, 0.75 * self.threshold_share) if isinstance(given, str) else given
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.cli.common import progressing
+from context_summarize.exam.views import newest
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.recall import RecallQuery
@@ -20,18 +21,6 @@ from context_summarize.tokens.counter import TokenCounter
 
 HERE = Path(__file__).parent
 WINDOW, WIDTH = 40_000, 76
-
-
-def newest(rows: list[JsonRow], room: int) -> list[JsonRow]:
-    """A plain cut: the system prompt, and the newest rows for which there is room."""
-    kept: list[JsonRow] = []
-    room -= measure(rows[0])
-    for row in reversed(rows[1:]):
-        room -= measure(row)
-        if room < 0:
-            break
-        kept.append(row)
-    return [rows[0], *kept[::-1]]
 
 
 def line_with(facts: list[str], texts: list[str]) -> str | None:
@@ -62,7 +51,8 @@ async def play(rows: list[JsonRow], cache: str) -> tuple[ReplayResult, list[dict
     context = SummarizingContextManager(config=config)
     await context.set_messages(rows)  # a session that is resumed: it takes the last compaction up
     request = await context.get_messages_for_request(provider=provider)
-    cut = newest(rows, sum(map(measure, request)))
+    room = sum(map(measure, request)) - measure(rows[0])
+    cut = [rows[0], *newest(rows[1:], room, TokenCounter().count)]  # the system prompt, and what there is room for
     questions = json.loads((HERE / "airline-desk.questions.json").read_text("utf-8"))
     for question in questions:
         question["cut"], question["request"] = (

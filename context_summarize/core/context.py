@@ -15,7 +15,7 @@ from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.groups import named
 
 _MOST, _SHARE = 3_000, 0.2
-"""Characters of all rows around a part: at most so many, and so many for each token of a segment, which is a tenth."""
+"""Characters of all rows around a part: at most so many, and so many for each token of a segment (a twentieth)."""
 _WORDS, _AFTER = 0.2, 0.1
 """Shares of the agent's last words, and of the next row; the requests get the others."""
 _SHORT = 100

@@ -35,7 +35,7 @@ class Limits:
     shorten_newest_above: int | None = None
     """The threshold for results among the newest rows, if a compaction would leave more than `most_left`."""
     notes_room: int = 0
-    """Tokens that the row of notes may take; they are part of `share`."""
+    """Tokens that the thread may take; they are part of `share`."""
 
     @property
     def threshold_room(self) -> int:

@@ -14,6 +14,7 @@ from context_summarize.recall.tools import RecallTool
 from context_summarize.replay.result import message_numbers, row_text
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.marks import mark
 
 ARMS = {"request": "last request", "recall": "with recall", "newest": "newest rows"}
 """The views by their names in the file, and in the table."""
@@ -62,9 +63,9 @@ async def views_of(
         numbered = zip(message_numbers(rows), rows, strict=True)
         yield Views(
             request=clean(_text(view)),
-            newest=clean(_text(_newest(rows, tokens, count))),
+            newest=clean(_text(newest(rows, tokens, count))),
             tokens=tokens,
-            summarised=[clean(f"#{at} {_text([row])}") for at, row in numbered if at is not None and at <= until],
+            summarised=[clean(f"{mark(at)} {_text([row])}") for at, row in numbered if at is not None and at <= until],
             summaries=clean(_text(ours)),
             recall=RecallTool(lambda: manager),
         )
@@ -72,7 +73,8 @@ async def views_of(
         await manager.close()
 
 
-def _newest(rows: Sequence[JsonRow], room: int, count: Count) -> list[JsonRow]:
+def newest(rows: Sequence[JsonRow], room: int, count: Count) -> list[JsonRow]:
+    """Returns as many of the newest rows as fit into so many tokens."""
     at = len(rows)
     while at and (size := measure(rows[at - 1], count)) <= room:
         room, at = room - size, at - 1

@@ -13,7 +13,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 
 _NOTES_AT = 16_000
-"""Tokens of the base up to which the notes take their share. Beyond it their room grows with the base's square root."""
+"""Tokens of the base up to which the thread takes its share. Beyond it its room grows with the base's square root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Reads a provider's answer into plain values, and checks by its form that it is a summary. Pure.
 
-Except for English refusals it judges no words: no list of words finds bad summaries in every language. The notes next
-to the summaries contain the exact values, whatever a model writes.
+Except for English refusals it judges no words: no list of words finds bad summaries in every language. The thread
+next to the summaries contains the exact values, whatever a model writes.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from context_summarize.summaries.jobs import (
     answer_room,
     call_options,
     input_limit,
+    lengths,
     summary_request,
 )
 from context_summarize.summaries.services import Services
@@ -280,11 +281,7 @@ class Summarizer:
     async def _ask_provider(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target
         template = prompts.merge if job.level else prompts.segment
-        # A merge of short summaries must be shorter than they are.
-        tokens = min(job.summary_tokens, job.source_tokens * 2 // 3) if job.level else job.summary_tokens
-        words = max(20, tokens * 3 // 4)
-        lengths = {"words": str(words), "characters": str(words * 19 // 3)}
-        instructions = template.fill(fence=fence_of(job.text), count=str(job.count), **lengths)
+        instructions = template.fill(fence=fence_of(job.text), count=str(job.count), **lengths(job))
         room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
         request = summary_request(job, instructions, target, room)
 

@@ -87,6 +87,13 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
     return Summary(key=node.key, level=node.level, text=text, tokens=count(text), source_tokens=size, fallback=True)
 
 
+def lengths(job: Job) -> dict[str, str]:
+    """Returns the words and the characters that a prompt asks for at most; a merge is shorter than its texts."""
+    tokens = min(job.summary_tokens, job.source_tokens * 2 // 3) if job.level else job.summary_tokens
+    words = max(20, tokens * 3 // 4)
+    return {"words": str(words), "characters": str(words * 19 // 3)}
+
+
 def answer_room(summary_tokens: int, target: Target, *, had_bad_answer: bool = False) -> int:
     """Returns `max_output_tokens`: twice the summary's length, and room for reasoning; double after a bad answer."""
     tries = 2 if had_bad_answer else 1
