@@ -3,6 +3,7 @@
     python -m benchmarks.by_hand play ROWS.jsonl WORK [--window 40000] [--config JSON] [--serve PORT]
     python -m benchmarks.by_hand shuffle QUESTIONS.json SHEET.json ARM=ANSWERS.json …
     python -m benchmarks.by_hand score QUESTIONS.json SHEET.json GRADES.json ARM=ANSWERS.json …
+    python -m benchmarks.by_hand table benchmarks/hand/entire-6d9f76bd01e9.json
 
 ROWS.jsonl holds a row in Amplifier's form a line. `play` looks each summary up in WORK/answers/KEY.txt and writes the
 missing ones into WORK/todo-N.txt; answer them there, and play again, until it says that none is missing: parts first,
@@ -171,6 +172,16 @@ def scores(
     return {arm: {kind: fmean(values) for kind, values in kinds.items()} for arm, kinds in found.items()}
 
 
+def table(kept: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Returns for each arm the right answers by kind, and of all, of a kept exam; of several grades the mean counts."""
+    found = defaultdict[str, dict[str, float]](lambda: defaultdict(float))
+    for one in kept["questions"]:
+        for arm, grades in one["grades"].items():
+            for kind in (one["kind"], "all"):
+                found[arm][kind] += fmean(grades)
+    return found
+
+
 def _read(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
@@ -190,7 +201,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for file in files:
             command.add_argument(file, type=Path)
         command.add_argument("arms", nargs="+", metavar="ARM=ANSWERS")
+    commands.add_parser("table").add_argument("kept", type=Path)
     given = parser.parse_args(arguments)
+    if given.command == "table":
+        for arm, kinds in table(_read(given.kept)).items():
+            print(arm, "  ".join(f"{kind} {right:.1f}" for kind, right in kinds.items()))
+        return
     if given.command == "play":
         rows = [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
         print(asyncio.run(play(rows, given.work, given.window, given.config, given.serve)))

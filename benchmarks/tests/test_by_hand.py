@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.by_hand import main, scores, shuffled
+from benchmarks.by_hand import main, scores, shuffled, table
 from tests.support.rows import tool_session
 
 ROWS = tool_session(24)
@@ -48,4 +48,13 @@ def test_answers_are_graded_without_their_arm() -> None:
     assert scores(QUESTIONS, ARMS, sheet, grades) == {
         "ours": {"user": 1.0, "all": 1.0, "why": 1.0},
         "newest": {"user": 0.0, "all": 0.5, "why": 1.0},
+    }
+
+
+def test_a_kept_exam_is_told_by_arm_and_kind() -> None:
+    """Where several people graded an answer, their mean counts."""
+    graded = [{"kind": "user", "grades": {"ours": [1, 0.5], "newest": [0]}}, {"kind": "why", "grades": {"ours": [1]}}]
+    assert table({"questions": graded}) == {
+        "ours": {"user": 0.75, "all": 1.75, "why": 1.0},
+        "newest": {"user": 0.0, "all": 0.0},
     }
