@@ -148,8 +148,9 @@ class Session:
         if not unknown:
             return
         await self.texts.look_up([node for node in unknown if node.key not in cut.fallbacks])
-        await self.texts.fall_back([node for node in unknown if self.texts.text_of(node) is None], log)
-        lost = [node.key for node in unknown if self.texts.text_of(node, cut.fallbacks) is None]
+        gone = [node for node in unknown if self.texts.text_of(node, cut.fallbacks) is None]
+        await self.texts.fall_back(gone, log)
+        lost = [node.key for node in gone if node.key not in cut.fallbacks]
         if self.log is log and self.cut is cut:
             fallbacks = tuple(dict.fromkeys((*cut.fallbacks, *lost)))
             unsent_at = log.rendered_rows if lost else cut.unsent_at

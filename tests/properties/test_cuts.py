@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from context_summarize.errors import SteeringError
@@ -52,7 +52,15 @@ class Life:
             assert broken_pairs(await self.made.view()) == []
 
 
+FALLEN_BACK = [
+    *[("compact", "the orders"), ("restart", None), ("undo", None), ("compact", "the orders"), ("turns", 12)],
+    *[("compact", "the orders"), ("undo", None)],
+]
+"""The cut shows a fallback although the store has the model's text."""
+
+
 @given(steps=st.lists(STEPS, min_size=4, max_size=14))
+@example(steps=FALLEN_BACK)
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 async def test_after_a_restart_the_next_request_is_equal_and_costs_no_call(steps):
     life = Life()
