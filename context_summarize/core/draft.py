@@ -48,7 +48,7 @@ class Plan:
     cut: Cut
     tokens_before: int
     tokens_after: int
-    """Sizes without the system prompt; the thread's room counts as filled in both."""
+    """Sizes without the system prompt; after it the thread's room counts as filled."""
     missing: tuple[Node, ...]
     """The nodes whose text is not known."""
     segments: int
@@ -58,11 +58,13 @@ class Plan:
     """The last step that it takes: 1 summarise, 2 end a part early, 3 halve `keep_recent`, 4 cut any row, 5 one line
     for all summaries."""
     fits: bool
+    unfilled: int = 0
+    """Tokens of its room that the thread in force does not take."""
 
     @property
     def freed(self) -> int:
-        """Tokens that the compaction saves."""
-        return self.tokens_before - self.tokens_after
+        """Tokens that the compaction saves, as if the thread filled its room before as it does after."""
+        return self.tokens_before + self.unfilled - self.tokens_after
 
 
 class Draft:
@@ -82,8 +84,7 @@ class Draft:
         """False if the view has no room for the thread."""
         self.level = 1
         """The last step taken; see `Plan.level`."""
-        self.size_before = given.tokens - given.thread + before.thread_room
-        """The thread's room counts as filled, before as after."""
+        self.size_before = given.tokens
         self.cut = replace(
             before,
             rows=log.rendered_rows,
@@ -116,8 +117,9 @@ class Draft:
         """
         if not (self.has_thread and self.cut.groups):
             return 0
-        held = self._given.cut.thread_room
-        return max(0, min(self._given.limits.notes_room, held + (self.size_before - held - size) // 2))
+        given = self._given
+        freed = self.size_before - given.thread - size
+        return max(0, min(given.limits.notes_room, given.cut.thread_room + freed // 2))
 
     def _size(self, cut: Cut) -> int:
         """Returns the tokens of the view without its thread."""
@@ -243,6 +245,7 @@ class Draft:
             merged=sum(bool(node.children) and node in nodes for node in new),
             level=self.level,
             fits=after <= given.limits.view_room,
+            unfilled=given.cut.thread_room - given.thread,
         )
 
 
