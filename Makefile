@@ -52,8 +52,8 @@ help: ## show this list
 demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window, and ask what was said early
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; two minutes on two idle cores
-	@echo "All tests, side by side: some two minutes on two idle cores, and a skipped one is listed with its reason …"
+test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; three minutes on two idle cores
+	@echo "All tests, side by side: some three minutes on two idle cores, and a skipped one is listed with its reason …"
 	$(BIN)/python -m $(PYTEST) -m 'not wheel and not model'
 
 test-long: $(VENV)/installed-dev ## what CI runs beside `make test`: the wheel, the commands of the pages, properties and more at full size
