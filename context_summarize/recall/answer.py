@@ -38,6 +38,11 @@ class RecallQuery:
     """Words to look for, at most 400 characters; case, accents and endings do not matter."""
 
     def __post_init__(self) -> None:
+        for name in ("messages", "words"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise RecallError(
+                    f'{name} must be text, such as messages="13-58" or words="refund limit", got {value!r}'
+                )
         if self.messages is None and self.words is None:
             raise RecallError("give words, messages, or both")
         if self.words is not None and len(self.words) > _QUESTION:

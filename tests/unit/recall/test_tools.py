@@ -12,6 +12,8 @@ from amplifier_core.llm_errors import AuthenticationError
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
+from context_summarize.errors import RecallError
+from context_summarize.recall import RecallQuery
 from context_summarize.recall.tools import RecallTool, is_wanted, mount_steering
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import call, feed, result, tool_session, user
@@ -47,6 +49,11 @@ async def test_what_recall_cannot_answer_is_no_success_and_says_why(given_input,
     manager = SummarizingContextManager(recall_tool=True)
     assert says in await refused(RecallTool(lambda: manager), given_input)
     assert "has nothing to read back" in await refused(RecallTool(lambda: None), given_input)
+
+
+def test_a_query_of_another_type_is_refused_in_words() -> None:
+    with pytest.raises(RecallError, match=r'messages must be text, such as messages="13-58" or .*, got 5'):
+        RecallQuery(messages=5)  # type: ignore[arg-type]
 
 
 def info(*capabilities: str) -> Any:
