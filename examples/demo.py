@@ -15,7 +15,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.recall import RecallQuery
 from context_summarize.replay import ReplayResult, open_recording, replay, row_text
-from context_summarize.replay.page import check_page, write_page
+from context_summarize.replay.page import write_page
 from context_summarize.testing import measure
 from context_summarize.tokens.counter import TokenCounter
 
@@ -67,7 +67,6 @@ async def play(rows: list[JsonRow], cache: str) -> tuple[ReplayResult, list[dict
 def main() -> int:
     """Plays, and prints one screen; 1 if a check of the replay fails."""
     page = Path("demo.html")
-    check_page(page)
     rows = open_recording(str(HERE / "airline-desk.jsonl")).rows
     with tempfile.TemporaryDirectory() as folder:
         result, questions = asyncio.run(play(rows, str(Path(folder) / "summaries.db")))

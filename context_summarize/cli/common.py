@@ -7,6 +7,8 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
@@ -16,6 +18,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from context_summarize.cli.providers import provider_forms
 from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
 
@@ -27,14 +30,14 @@ def read_config(given: Sequence[str]) -> Config:
     """Returns the settings given on the command line.
 
     Raises:
-        CommandError: a setting has no value, is given twice, or is `persistence`.
+        CommandError: one is not KEY=VALUE, is given twice, or cannot be set here.
         ConfigError: a setting is unknown or wrong.
     """
     settings: dict[str, Any] = {}
     for pair in given:
         key, sign, text = (part.strip() for part in pair.partition("="))
-        if not sign:
-            raise CommandError(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
+        if not (key and sign):
+            raise CommandError(f"--config {pair!r} is not of the form KEY=VALUE, such as keep_recent=20")
         if key in settings:
             raise CommandError(f"--config gives {key} twice; keep one of them")
         try:
@@ -43,7 +46,22 @@ def read_config(given: Sequence[str]) -> Config:
             settings[key] = text
     if settings.get("persistence") is not None:
         raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
-    return Config.from_mapping(settings)
+    for name in ("summary_provider", "summary_model_role"):
+        if settings.get(name) is not None:
+            raise CommandError(f"{name} cannot be set here: --provider names it; {provider_forms()}")
+    return Config(**settings)
+
+
+def check_output(path: Path, suffix: str) -> None:
+    """Checks, before the work, that a file can be written, and takes the place of no session.
+
+    Raises:
+        CommandError: the name does not end in the suffix, or there is no such folder.
+    """
+    if path.suffix != suffix:
+        raise CommandError(f"{path} is no name of such a file; expected FILE{suffix}")
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
 
 
 def plain(text: str) -> str:
@@ -94,8 +112,8 @@ class _Warnings(logging.Handler):
             remark(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
 
 
-Progressing: TypeAlias = Callable[[str, int], Callable[[int], None]]
-"""Takes the name of a step and its size; returns a function that takes how much is done."""
+Progressing: TypeAlias = Callable[[str, int], Callable[[], None]]
+"""Takes the name of a step and its size; returns a function that is called for each part that is done."""
 
 
 @contextmanager
@@ -104,7 +122,12 @@ def progressing() -> Iterator[Progressing]:
     err = Console(stderr=True)
     with Progress(console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("Reading", total=None)
-        yield lambda what, total: lambda done: bar.update(task, description=what, completed=done, total=total)
+
+        def step(what: str, total: int) -> Callable[[], None]:
+            bar.reset(task, description=what, total=total)
+            return partial(bar.advance, task)
+
+        yield step
 
 
 def sentence(text: str, style: str = "") -> None:

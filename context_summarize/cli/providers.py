@@ -46,7 +46,7 @@ async def opened(provider: str | None, model: str | None, window: int | None) ->
     """
     if provider is None or provider == OfflineProvider.name:
         if model:
-            raise CommandError(f"--model {model} has no provider that could run it; {_forms()}")
+            raise CommandError(f"--model {model} has no provider that could run it; {provider_forms()}")
         yield OfflineProvider.name, OfflineProvider(TokenCounter().count, context_window=window or _WINDOW)
     elif "://" in provider:
         if not model:
@@ -82,7 +82,7 @@ async def _mounted(module: str, coordinator: Any, settings: dict[str, Any]) -> t
     """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`."""
     found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
     if module not in found:
-        raise CommandError(f"no provider module {module!r} in this Python environment; {_forms()}")
+        raise CommandError(f"no provider module {module!r} in this Python environment; {provider_forms()}")
     try:
         cleanup = await found[module].load()(coordinator, settings)
     except Exception as error:
@@ -95,7 +95,7 @@ async def _mounted(module: str, coordinator: Any, settings: dict[str, Any]) -> t
     return next(iter(mounted.items()))
 
 
-def _forms() -> str:
+def provider_forms() -> str:
     """Returns a sentence with all forms of --provider."""
     names = (entry.name for entry in entry_points(group="amplifier.modules"))
     installed = ", ".join(sorted(name for name in names if name.startswith("provider-"))) or "none"

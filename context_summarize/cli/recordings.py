@@ -12,6 +12,7 @@ import click
 
 from context_summarize.cli.common import (
     Progressing,
+    check_output,
     heading,
     plain,
     progressing,
@@ -25,7 +26,7 @@ from context_summarize.config import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.inspection import inspect_rows
-from context_summarize.replay.page import check_page, write_page
+from context_summarize.replay.page import write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
@@ -77,7 +78,7 @@ def replay_command(
     option cannot be used, 3 if the provider was asked for summaries and every one failed, 130 interrupted.
     """
     if html is not None:
-        check_page(Path(html))
+        check_output(Path(html), ".html")
     config = read_config(settings)
     with progressing() as progress:
         recording = opened_recording(session)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from amplifier_core.message_models import Message, TextBlock, ToolCall, ToolCallBlock, ToolSpec
 
-from context_summarize.exam.asking import Model, UnansweredError, told
+from context_summarize.exam.asking import Model, told
 from context_summarize.exam.paper import Paper
 from context_summarize.exam.questions import ABSENT, KINDS
 from context_summarize.exam.views import ARMS, Views
@@ -28,16 +28,14 @@ _GRADE = (
 
 
 async def answer_all(model: Model, paper: Paper, views: Views, done: Callable[[], None]) -> None:
-    """Asks for the answers that the paper lacks; a failed one is kept as an error, and asked for by the next run."""
+    """Asks for the answers that the paper lacks."""
     for arm in ARMS:
-        for number, question in enumerate(paper.data["questions"], 1):
+        for number, question in enumerate(paper.questions, 1):
             given = paper.data["answers"].setdefault(str(number), {})
-            if "text" not in given.get(arm, {}):
-                try:
+            if arm not in given:
+                with model.going_on():
                     given[arm] = await _answer(model, arm, question["text"], views)
-                except UnansweredError as error:
-                    given[arm] = {"error": str(error)}
-                paper.save()
+                    paper.save()
             done()
 
 
@@ -67,42 +65,39 @@ def _called(text: str, calls: list[ToolCall]) -> Message:
 
 async def grade_all(model: Model, paper: Paper, done: Callable[[], None]) -> None:
     """Grades the answers that have no grade, those to one question together, in an order that hides their views."""
-    for number, question in enumerate(paper.data["questions"], 1):
-        answers = {arm: one["text"] for arm, one in paper.data["answers"][str(number)].items() if "text" in one}
-        if answers and paper.data["grades"].get(str(number), {}).keys() != answers.keys():
-            arms = sorted(answers)
-            random.Random(number).shuffle(arms)  # the same order in each run
-            labels = dict(zip("ABC", arms, strict=False))
-            facts = "\n".join(f"{at}. {fact}" for at, fact in enumerate(question["facts"], 1))
-            listed = "\n\n".join(f"Answer {label}: {answers[arm]}" for label, arm in labels.items())
-            text = f"Question: {question['text']}\n\nFacts:\n{facts}\n\n{listed}"
-
-            def read(value: Any, labels: dict[str, str] = labels, most: int = len(question["facts"])) -> Any:
-                if not isinstance(value, dict) or not all(isinstance(value.get(label), list) for label in labels):
-                    return None
-                return {arm: sum(at in value[label] for at in range(1, most + 1)) for label, arm in labels.items()}
-
-            try:
-                paper.data["grades"][str(number)] = await model.ask_json("grade", _GRADE, text, read)
-            except UnansweredError as error:
-                paper.data["grades"][str(number)] = {"error": str(error)}
-            paper.save()
+    grades = paper.data["grades"]
+    for number, question in enumerate(paper.questions, 1):
+        answers = {arm: one["text"] for arm, one in paper.data["answers"][str(number)].items()}
+        if answers and grades.get(str(number), {}).keys() != answers.keys():
+            with model.going_on():
+                grades[str(number)] = await _grades(model, number, question, answers)
+                paper.save()
         done()
 
 
-def results(paper: Paper) -> list[dict[str, Any]]:
-    """Returns for each kind, and for all, how many facts the graded answers from each view state, and of how many."""
-    lines = []
+async def _grades(model: Model, number: int, question: dict[str, Any], answers: dict[str, str]) -> dict[str, int]:
+    """Returns how many facts each answer states, by the name of its view."""
+    arms = sorted(answers)
+    random.Random(number).shuffle(arms)  # the same order in each run
+    labels = dict(zip("ABC", arms, strict=False))
+    numbers = range(1, len(question["facts"]) + 1)
+
+    def read(value: Any) -> dict[str, int] | None:
+        if not isinstance(value, dict) or not all(isinstance(value.get(label), list) for label in labels):
+            return None
+        return {arm: sum(at in value[label] for at in numbers) for label, arm in labels.items()}
+
+    facts = "\n".join(f"{at}. {fact}" for at, fact in zip(numbers, question["facts"], strict=True))
+    listed = "\n\n".join(f"Answer {label}: {answers[arm]}" for label, arm in labels.items())
+    return await model.ask_json("grade", _GRADE, f"Question: {question['text']}\n\nFacts:\n{facts}\n\n{listed}", read)
+
+
+def results(paper: Paper) -> Iterator[tuple[object, ...]]:
+    """Yields for each kind, and for all: the graded questions, and how many facts the answers of each view state."""
+    every = [(question, paper.data["grades"].get(str(at), {})) for at, question in enumerate(paper.questions, 1)]
     for kind in (*KINDS, ABSENT, "all"):
-        graded = [
-            (question, grades)
-            for number, question in enumerate(paper.data["questions"], 1)
-            if kind in (question["kind"], "all")
-            and "error" not in (grades := paper.data["grades"].get(str(number), {}))
-        ]
-        facts = {arm: sum(len(question["facts"]) for question, grades in graded if arm in grades) for arm in ARMS}
-        right = {arm: sum(grades.get(arm, 0) for _, grades in graded) for arm in ARMS}
-        lines.append(
-            {"kind": kind, "questions": sum(bool(grades) for _, grades in graded), "facts": right, "of": facts}
-        )
-    return lines
+        graded = [(len(one["facts"]), found) for one, found in every if found and kind in (one["kind"], "all")]
+        right = {arm: sum(found.get(arm, 0) for _, found in graded) for arm in ARMS}
+        of = {arm: sum(facts for facts, found in graded if arm in found) for arm in ARMS}
+        if graded:
+            yield kind, len(graded), *(f"{right[arm]} of {of[arm]}" for arm in ARMS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -35,7 +36,7 @@ class UnansweredError(Exception):
 
 @dataclass(slots=True)
 class Model:
-    """The examined model, and what its calls have used. `used` is changed in place."""
+    """The examined model, what its calls have used, and which of them failed. `used` is changed in place."""
 
     name: str
     provider: Any
@@ -44,8 +45,18 @@ class Model:
     clean: Callable[[str], str]
     """Removes secrets."""
     used: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    """One for each question, answer or grade that is missing."""
     _failures: int = 0
     """Failed calls in a row."""
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Goes on after a call that is not answered, and keeps the error."""
+        try:
+            yield
+        except UnansweredError as error:
+            self.errors.append(str(error))
 
     async def ask(
         self, step: str, messages: Sequence[Message], most: int, tools: Sequence[ToolSpec] | None = None

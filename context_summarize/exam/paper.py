@@ -30,25 +30,25 @@ def write_json(path: Path, data: Any) -> None:
 
 
 class Paper:
-    """An exam as JSON: `about`, `parts` and `questions`, `answers` and `grades` by number of the question, `used`."""
+    """An exam as JSON: `about`, `questions` by part of the session, `answers` and `grades` by number, `used`."""
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
         found = read_json(path)
-        if found is not None and not (isinstance(found, dict) and isinstance(found.get("about"), dict)):
+        is_paper = isinstance(found, dict) and all(isinstance(found.get(name), dict) for name in ("about", "questions"))
+        if found is not None and not is_paper:
             raise CommandError(f"{path} is not replaced: it is no exam; name another file")
         for name, was in found["about"].items() if found else ():
             if was != about.get(name):
                 other = f"{name}: {was!r}, now {about.get(name)!r}"
                 raise CommandError(f"{path} is of another exam ({other}); name another file")
-        empty: dict[str, Any] = {"parts": {}, "questions": [], "answers": {}, "grades": {}, "used": {}}
+        empty: dict[str, Any] = {"questions": {}, "answers": {}, "grades": {}, "used": {}}
         self.path, self.data = path, {"about": about, **empty, **(found or {})}
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """The questions in the order in which they came: answers and grades go by their numbers."""
+        return [question for part in self.data["questions"].values() for question in part]
 
     def save(self) -> None:
         """Writes the file."""
         write_json(self.path, self.data)
-
-    def errors(self) -> list[str]:
-        """Returns the errors that stand in place of questions, answers and grades."""
-        found = [part for part in self.data["parts"].values() if isinstance(part, str)]
-        asked = [one for given in self.data["answers"].values() for one in given.values()]
-        return found + [one["error"] for one in (*asked, *self.data["grades"].values()) if "error" in one]

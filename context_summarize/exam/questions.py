@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from context_summarize.errors import CommandError
-from context_summarize.exam.asking import Model, UnansweredError
+from context_summarize.exam.asking import Model
 from context_summarize.exam.paper import Paper, read_json
 from context_summarize.exam.views import Views
 from context_summarize.tokens.measure import Count
@@ -59,7 +59,7 @@ def _is_question(value: Any) -> bool:
 
 
 async def write_questions(model: Model, paper: Paper, views: Views, count: Count, done: Callable[[], None]) -> None:
-    """Has the questions written that the paper lacks, by parts of the session; a part that fails is kept as an error.
+    """Has the questions written that the paper lacks, by parts of the session.
 
     Raises:
         CommandError: it writes none.
@@ -72,17 +72,13 @@ async def write_questions(model: Model, paper: Paper, views: Views, count: Count
     whole = "\n".join((*views.summarised, views.newest)).casefold()
     asks.append((ABSENT, _WRITE_ABSENT, views.summaries, partial(_absent, whole=whole)))
     for name, instructions, text, read in asks:
-        if not isinstance(paper.data["parts"].get(name), list):
-            try:
-                paper.data["parts"][name] = await model.ask_json(name, instructions, text, read)
-            except UnansweredError as error:
-                paper.data["parts"][name] = str(error)
-            paper.save()
+        if name not in paper.data["questions"]:
+            with model.going_on():
+                paper.data["questions"][name] = await model.ask_json(name, instructions, text, read)
+                paper.save()
         done()
-    parts = paper.data["parts"].values()
-    paper.data["questions"] = [question for part in parts if isinstance(part, list) for question in part]
-    if not paper.data["questions"]:
-        raise CommandError(f"{model.name} wrote no question: {paper.errors()[0]}")
+    if not paper.questions:
+        raise CommandError(f"{model.name} wrote no question: {model.errors[0]}")
 
 
 def spans(messages: Sequence[str], count: Count) -> Iterator[str]:

@@ -32,18 +32,6 @@ _ABOUT_VALUES = (
 )
 
 
-def check_page(path: Path) -> None:
-    """Checks, before the work, that a page can be written, and takes the place of no session.
-
-    Raises:
-        CommandError: the name does not end in `.html`, or there is no such folder.
-    """
-    if path.suffix != ".html":
-        raise CommandError(f"{path} is no name of a page; expected FILE.html")
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
-
-
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
     """Writes the page of a replay of the recording `title`; raises CommandError if the file cannot be written."""
     try:

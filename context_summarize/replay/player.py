@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.config import Config
-from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.events import FAILURE, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
@@ -29,7 +29,7 @@ async def replay(
     name: str = "offline",
     config: Config | None = None,
     token_budget: int | None = None,
-    progress: Callable[[int], None] = lambda rows: None,
+    progress: Callable[[], None] = lambda: None,
 ) -> ReplayResult:
     """Adds the rows to a new manager, requests a view before every assistant row, and checks every view.
 
@@ -37,7 +37,7 @@ async def replay(
         provider: writes the summaries; its window gives the budget.
         name: the name by which the setting `summary_provider` refers to it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
-        progress: called after every row with the number of rows fed so far.
+        progress: called after every row.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
     budget = await request_budget(config, token_budget, provider)
@@ -58,7 +58,7 @@ async def replay(
             await manager.add_message(row)
             await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
             result.history_tokens += measure(row, audit.count)
-            progress(number)
+            progress()
         result.seconds = time.monotonic() - started
         audit.history(await manager.get_messages())
         taken = await manager.statistics()
@@ -92,6 +92,8 @@ class _Session:
             self._reason = data["reason"]
         elif event == SUMMARY:
             self._result.made_summaries += 1
+        elif event == FAILURE:
+            self._result.last_failure = data["error"]
         elif event == POST_COMPACT and data["tokens_saved"]:  # else it was announced and not made
             self._made.append({**data, "reason": self._reason})
 

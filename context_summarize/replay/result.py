@@ -115,6 +115,8 @@ class ReplayResult:
     """Summaries that the provider wrote."""
     failed_summaries: int = 0
     """Summaries that failed after all attempts; fallback summaries replaced them."""
+    last_failure: str = ""
+    """The error of the last one."""
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0
@@ -154,10 +156,8 @@ class ReplayResult:
         if self.failed is not None:
             return f"FAILED: {self.failed.name}: {self.failed.first}"
         if self.failed_summaries and not self.made_summaries:
-            return (
-                f"NO SUMMARIES: {self.provider} was called {counted(self.provider_calls, 'time')} and wrote none. "
-                "All summaries are fallback summaries, written by code. The warnings above say why."
-            )
+            called = f"{self.provider} was called {counted(self.provider_calls, 'time')} and wrote none"
+            return f"NO SUMMARIES: {called}: {self.last_failure}. Check the provider (--provider, --model)."
         return None
 
     def as_data(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -108,6 +109,16 @@ def kept(name: str = "session.jsonl.exam.json") -> dict[str, Any]:
     return dict(json.loads(Path(name).read_text()))
 
 
+def questions() -> list[dict[str, Any]]:
+    return [question for part in kept()["questions"].values() for question in part]
+
+
+def row_of(told: Result, kind: str) -> list[str]:
+    """The cells of a kind of questions: how many, and what the answers from each view state."""
+    [found] = [line.split() for line in told.stdout.splitlines() if line.startswith(f"{kind} ")]
+    return found[1:]
+
+
 def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee) -> None:
     """Ten questions and the absent one whose name does not occur; recall answers what the request does not hold."""
     told = exam(server, "--questions", "q.json")
@@ -122,17 +133,15 @@ def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee
         "grade": 11,
     }
     data = kept()
-    assert [one["kind"] for one in data["questions"]] == [*["user", "done", "artifact", "why", "next"] * 2, "absent"]
-    assert data["questions"] == json.loads(Path("q.json").read_text())
+    assert [one["kind"] for one in questions()] == [*["user", "done", "artifact", "why", "next"] * 2, "absent"]
+    assert questions() == json.loads(Path("q.json").read_text())
     assert data["used"] == {"calls": 61, "input": 61 * 900, "output": 61 * 50}
     assert [*data["answers"]["1"]] == ["request", "recall", "newest"]
     [asked] = data["answers"]["1"]["recall"]["recalls"]
     assert asked == {"words": "ORD00003"}
     assert "ORD00003" in server.bodies[-12]["messages"][1]["content"] or "[" in data["answers"]["1"]["recall"]["text"]
     assert data["grades"]["1"] == {"request": 0, "recall": 1, "newest": 0}
-    assert data["results"][-1]["facts"] == {"request": 0, "recall": 10, "newest": 0}
-    row = next(line.split() for line in told.stdout.splitlines() if line.startswith("all "))
-    assert row == ["all", "11", "0", "of", "21", "10", "of", "21", "0", "of", "21"]
+    assert row_of(told, "all") == ["11", "0", "of", "21", "10", "of", "21", "0", "of", "21"]
     assert "recall was called 11 times" in told.stdout
     assert Path("session.jsonl.exam.json").stat().st_mode & 0o077 == 0
 
@@ -170,8 +179,13 @@ def test_one_answer_that_is_no_json_is_asked_for_again_and_only_nonsense_ends_it
     model.instead = {"part": ["Sure!", '[{"question": "half'], "grade": ['{"A": 1}']}
     told = exam(server)
     assert told.exit_code == 3
-    assert len(kept()["questions"]) == 9
+    assert len(questions()) == 9
     assert 'its answer is not the JSON that was asked for: \'[{"question": "half\'' in told.stderr
+
+    model.steps.clear()
+    assert exam(server).exit_code == 0
+    assert model.steps[:1] == ["part"], "the same command asks again"
+    assert len(questions()) == 11
 
     for step in ("part", "absent"):
         model.instead[step] = ["I am a teapot."] * 10
@@ -188,7 +202,7 @@ def test_a_refusal_costs_one_answer_and_the_next_run_asks_for_it_alone(
     told = exam(server, *few())
     assert told.exit_code == 3
     assert told.stderr.splitlines()[-1].startswith("MISSING: 1 answer of the model; the same command asks again. ")
-    assert "error" in kept()["answers"]["1"]["request"]
+    assert "request" not in kept()["answers"]["1"]
     assert kept()["answers"]["2"]["request"]["text"] == "I will not say that."
 
     model.steps.clear()
@@ -201,12 +215,12 @@ def test_grades_that_are_no_json_are_asked_for_again_by_the_next_run(server: Cha
     told = exam(server, *few())
     assert told.exit_code == 3
     assert "MISSING: 1 answer of the model" in told.stderr
-    assert kept()["results"][-1]["questions"] == 1
+    assert row_of(told, "all")[0] == "1"
 
     model.steps.clear()
     told = exam(server, *few())
     assert (told.exit_code, model.steps) == (0, ["grade"])
-    assert kept()["results"][-1]["questions"] == 2
+    assert row_of(told, "all")[0] == "2"
 
 
 def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) -> None:
@@ -238,7 +252,7 @@ def test_a_model_that_is_slow_or_down_ends_the_exam_and_what_was_paid_for_is_kep
     told = exam(server, *few(), "--timeout", "1" if said == 0 else "30")
     assert told.exit_code == 2
     assert told.stderr.splitlines()[-1].startswith(says)
-    assert [kept()["answers"][at]["request"].get("text") for at in "12"] == ["Blue.", "Red."]
+    assert [kept()["answers"][at]["request"]["text"] for at in "12"] == ["Blue.", "Red."]
 
     model.instead.clear()
     model.let_go.set()
@@ -282,13 +296,42 @@ def test_the_same_questions_are_given_to_another_model(server: ChatServer, model
     assert "session.jsonl.exam.json has other questions than q.json" in told
     store(Path("q.json"), [[{"kind": "why", "text": "Why?"}]])
     assert "q.json holds no questions; expected [{" in refusal(*asked, "--model", "m", "--questions", "q.json")
-    assert "nothing is summarised; give a smaller --window" in call(*asked[:-2], "--model", "m", "--json", "n").stderr
+    assert (
+        "nothing is summarised; give a smaller --window" in call(*asked[:-2], "--model", "m", "--json", "n.json").stderr
+    )
 
 
-def test_without_a_model_the_pipe_runs_and_recall_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--json", "no/a.json"], "no/a.json cannot be written: there is no folder"),
+        (["--questions", "no/q.json"], "no/q.json cannot be written: there is no folder"),
+        (["--timeout", "nan"], "'nan' is not a valid"),
+        (["--timeout", "inf"], "'inf' is not a valid"),
+        (["--timeout", "-1"], "-1 is not in the range"),
+        (["--config", "summary_provider=foo"], "summary_provider cannot be set here: --provider names it; give"),
+    ],
+)
+def test_options_that_cannot_be_used_are_told_before_anything_is_asked(
+    server: ChatServer, options: list[str], says: str
+) -> None:
+    before = sorted(Path.cwd().iterdir())
+    told = exam(server, *options)
+    assert (told.exit_code, told.stdout, server.bodies) == (2, "", [])
+    assert says in " ".join(told.stderr.split())
+    assert sorted(Path.cwd().iterdir()) == before
+
+
+def test_without_a_model_the_pipe_runs_and_says_that_it_means_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    store(tmp_path / "session.jsonl", SESSION)
+    store(tmp_path / "session.jsonl", [*SESSION, *tool_session(3)])
     told = call("exam", "session.jsonl", "--provider", "offline", *NARROW)
     assert told.exit_code == 0, told.output
-    facts = kept("session.jsonl.offline.exam.json")["results"][-1]["facts"]
-    assert facts["recall"] > facts["newest"]
+    words = " ".join(told.output.split())
+    assert "offline tries the pipe alone: no model is asked, nothing is paid, and the answers mean nothing." in words
+    assert not re.search("dollar|The model|GPT", words)
+    data = kept("session.jsonl.offline.exam.json")
+    assert len(data["grades"]) == len([*data["questions"].values()]) * 2 - 1 > 0
+    assert all(one["recall"]["recalls"] for one in data["answers"].values())

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import tenacity
 from click.testing import Result
 
 from context_summarize.cli import main
@@ -25,6 +26,7 @@ KEYS = {
     *("stable_share", "provider_calls", "failed_summaries", "provider_input_tokens"),
     *("provider_output_tokens", "dollars", "dollars_whole_history", "seconds", "ok", "compactions", "checks"),
 }
+YES = {"replay": [], "exam": ["--yes"]}
 PROVIDER = """
 import asyncio, os, signal
 from amplifier_core.llm_errors import RateLimitError
@@ -194,17 +196,25 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
     ("options", "says"),
     [
         (["--config", "keep_recnt=3"], "unknown setting 'keep_recnt'; did you mean 'keep_recent'?"),
-        (["--config", "keep_recent"], "--config 'keep_recent' has no value; expected KEY=VALUE"),
+        (["--config", "keep_recent"], "--config 'keep_recent' is not of the form KEY=VALUE, such as keep_recent=20"),
+        (["--config", "=4"], "--config '=4' is not of the form KEY=VALUE, such as keep_recent=20"),
+        (["--config", "color=4"], "unknown setting 'color'; known settings: announce"),
+        (
+            ["--config", "summary_provider=foo"],
+            "summary_provider cannot be set here: --provider names it; give an addr",
+        ),
+        (["--config", "summary_model_role=fast"], "summary_model_role cannot be set here: --provider names it; give"),
         (["--config", "focus=4", "--config", "focus=5"], "--config gives focus twice; keep one of them"),
         (["--config", 'persistence={"path": "a/file"}'], "persistence cannot be set here: a replay writes no history"),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
-        (["--html", "--json"], "--json is no name of a page; expected FILE.html"),
+        (["--html", "--json"], "--json is no name of such a file; expected FILE.html"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
         (["--provider", "provider-nix"], "give an address and a model, as in --provider http://localhost:11434/v1"),
         (["--provider", "provider-nix"], "(installed: none); or offline, which is code without a model"),
         (["--provider", "http://localhost:1/v1"], "--provider http://localhost:1/v1 needs --model"),
         (["--provider", "ftp://x/v1", "--model", "m"], "base_url must be an http or https address"),
+        (["--provider", "http://localhost:99999/v1", "--model", "m"], "base_url must be an http or https address"),
         (["--model", "qwen3"], "--model qwen3 has no provider that could run it; give an address and a model"),
     ],
 )
@@ -251,6 +261,21 @@ def test_a_server_is_asked_by_its_address_and_the_name_of_the_model(session: Pat
     assert line(told, "Dollars") == "unknown the model has no list price here"
 
 
+@pytest.mark.parametrize("command", ["replay", "exam"])
+def test_a_server_that_is_not_there_is_named_with_the_reason(
+    command: str, session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("context_summarize.summaries.failures._BACKOFF", tenacity.wait_none())
+    told = call(command, session, "--provider", "http://127.0.0.1:1/v1", "--model", "m", *NARROW, *YES[command])
+
+    assert told.exit_code == {"replay": 3, "exam": 2}[command], told.output
+    last = told.stderr.splitlines()[-1].removeprefix("Error: ")
+    assert last.startswith("NO SUMMARIES: m was called ")
+    assert " and wrote none: ProviderUnavailableError: no answer from http://127.0.0.1:1/v1/: Connection" in last
+    assert last.endswith("(--provider, --model).")
+    assert "Traceback" not in told.output
+
+
 def test_a_provider_that_is_down_costs_summaries_and_no_check(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of warning is one line, and the last one says what it means; exit status 3."""
     source = PROVIDER.format(options="then=RateLimitError('slow down', retry_after=0)")
@@ -264,7 +289,7 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(session: Path, mon
     *before, last = told.stderr.splitlines()
     assert 1 <= len(before) <= 6
     assert all(text.startswith(("warning: ", "error: ")) for text in before)
-    assert last.startswith(f"NO SUMMARIES: fake was called {data['provider_calls']} times and wrote none.")
+    assert last.startswith(f"NO SUMMARIES: fake was called {data['provider_calls']} times and wrote none: RateLimit")
 
 
 def test_a_provider_that_does_not_mount_says_why(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
