@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,15 @@ from context_summarize.cli.common import (
 )
 from context_summarize.cli.providers import opened, prices_for, provider_options
 from context_summarize.config import Config
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import JsonRow, Row
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.page import write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
-from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
+from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, named, row_text
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 from context_summarize.transcript.marks import counted
 
 SESSION_HELP = (
@@ -49,8 +51,8 @@ _COMPACTIONS = (
     "provider gave none. Shorter: messages of which only the beginning and the end are left. Waited: how long the "
     "request waited for summaries."
 )
-_NAMED = 3
-"""Calls without a result that are named."""
+_NAMED, _LARGEST = 3, 5
+"""Calls without a result that are named, and messages that are listed."""
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Shorter", "Waited", "Why")
 
 
@@ -60,19 +62,11 @@ _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Sho
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def replay_command(
-    session: str, settings: tuple[str, ...], show_view: bool, html: str | None, as_json: bool, **asked: Any
-) -> None:
+def replay_command(session: str, settings: tuple[str, ...], show_view: bool, html: str | None, **asked: Any) -> None:
     """Replay a recorded session and check every request.
 
     The command adds the messages of SESSION one by one. Before every assistant message it asks the module for the
     request that an agent would send at that point. It sends data only to the provider that writes the summaries.
-
-    --json prints an object with file, provider, budget, messages, history_tokens, requests, largest_view,
-    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens, dollars and
-    dollars_whole_history (at list prices; null if the model has none), seconds, ok, compactions (a list), checks (a
-    list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
     Exit status: 0 all checks passed, 1 if a check failed or the output cannot be written, 2 if the session or an
     option cannot be used, 3 if the provider was asked for summaries and every one failed, 130 interrupted.
@@ -86,12 +80,7 @@ def replay_command(
     if html is not None:
         write_page(result, Path(html), recording.name)
         remark(f"The report is in {html}; a browser opens it.", "green")
-    if as_json:
-        view = {"last_view": result.last_view} if show_view else {}
-        text = json.dumps({"file": recording.name, **result.as_data(), **view}, indent=2)
-        click.echo(text.replace("\x7f", "\\u007f"))  # it must not control the terminal
-    else:
-        _print(recording.name, result, show_view=show_view)
+    _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         remark(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else 3)
@@ -155,16 +144,39 @@ def inspect_command(session: str) -> None:
     Exit status: 0, 1 if the output cannot be written, 2 if the session cannot be used, 130 interrupted.
     """
     with progressing():
-        recording = opened_recording(session)
-        found = inspect_rows(recording.rows)
-    rows, messages = counted(len(recording.rows), "row"), counted(found.messages, "message")
-    sentence(f"\n{recording.name}: {rows}, {found.tokens:,} tokens, {messages} to summarise.")
-    if calls := found.unanswered_calls:
-        more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
-        sentence(f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
-    if found.orphan_results:
-        sentence(f"{counted(found.orphan_results, 'result')} without a call.")
+        recording, count = opened_recording(session), TokenCounter().count
+        rows, numbers = [*map(analyse, recording.rows)], message_numbers(recording.rows)
+        sizes = [measure(row, count) for row in recording.rows]
+    messages = counted(sum(row.rendered for row in rows), "message")
+    sentence(f"\n{recording.name}: {counted(len(rows), 'row')}, {sum(sizes):,} tokens, {messages} to summarise.")
+    tools = {call.id: call.name for row in rows for call in row.calls}
+    for problem in _broken_pairs(rows, numbers, tools):
+        sentence(problem)
     heading("Roles", "System and developer rows belong to the host and have no message number.")
-    table(("Role", "Rows", "Tokens"), found.roles)
+    of_role, tokens = Counter(row.role for row in rows), Counter[str]()
+    for row, size in zip(rows, sizes, strict=True):
+        tokens[row.role] += size
+    table(("Role", "Rows", "Tokens"), ((role, number, tokens[role]) for role, number in of_role.items()))
     heading("Largest", "The messages that take the most tokens.")
-    table(("Message", "Tokens", "Role", "Tool"), found.largest)
+    largest = sorted(range(len(rows)), key=lambda at: -sizes[at])[:_LARGEST]
+    tool = [tools.get(next(iter(row.result_ids), ""), "") for row in rows]
+    table(
+        ("Message", "Tokens", "Role", "Tool"),
+        ((numbers[at] or "", sizes[at], rows[at].role, tool[at]) for at in largest),
+    )
+
+
+def _broken_pairs(rows: Sequence[Row], numbers: Sequence[int | None], tools: Mapping[str, str]) -> Iterator[str]:
+    """Yields a sentence on calls without a result, and one on results without a call."""
+    results = [known for row in rows for known in row.result_ids]
+    lost = [
+        f"{call.name or 'a call'} in {named(numbers, at)}"
+        for at, row in enumerate(rows[:-1], 1)  # a call at the end may still get its result
+        for call in row.calls
+        if call.id not in results
+    ]
+    if lost:
+        more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
+        yield f"{counted(len(lost), 'call')} without a result: {', '.join(lost[:_NAMED])}{more}."
+    if orphans := sum(known not in tools for known in results):
+        yield f"{counted(orphans, 'result')} without a call."

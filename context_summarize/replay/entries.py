@@ -25,21 +25,14 @@ class Entries:
     """Reads the entries of a recording in order. Results become separate rows, as in Amplifier."""
 
     def __init__(self) -> None:
-        self._rows: list[JsonRow] = []
+        self.rows: list[JsonRow] = []
+        """The rows of all entries, each of them checked."""
         self._left_out: dict[str, list[Any]] = {}
         """Kind of entry → how many there were, and the place of the first."""
         self._answer: tuple[str, JsonRow] | None = None
         """Id and row of an answer that may continue: Claude Code writes a line for each block, with results between."""
         self._typed: list[Any] = []
-        """Texts that the user typed while the agent worked, and that still wait."""
-        self._shown: list[JsonRow] = []
-        """Rows of such texts that the agent sees after the next results."""
-
-    def rows(self) -> list[JsonRow]:
-        """Returns the rows of all entries, each of them checked."""
-        self._rows += self._shown
-        self._shown = []
-        return self._rows
+        """Texts that the user typed while the agent worked, and that it has not seen."""
 
     def left_out(self) -> str:
         """Returns the kinds of entries that gave no row, each with its number and its first place; "" without any."""
@@ -72,7 +65,7 @@ class Entries:
             self._read_line(entry, entry["message"], place)
         elif entry.get("type") == "queue-operation":
             self._read_typed(entry, place)
-        elif entry.get("type") not in _BESIDE and ("format" not in entry or self._rows):  # else it is a header
+        elif entry.get("type") not in _BESIDE and ("format" not in entry or self.rows):  # else it is a header
             keys = ", ".join(map(str, entry)) or "none"
             self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
 
@@ -80,7 +73,7 @@ class Entries:
         """Reads a line of Claude Code, or of another program that keeps a message under the key `message`."""
         if line.get("isSidechain") is True:
             self.leave_out("of a sub-agent", place)
-        elif line.get("isCompactSummary") is True and self._rows:
+        elif line.get("isCompactSummary") is True and self.rows:
             self.leave_out("with a summary of messages before it", place)
         elif message.get("model") == "<synthetic>":
             self.leave_out("with an error of the program", place)
@@ -100,7 +93,7 @@ class Entries:
         elif self._typed:
             content = self._typed.pop(0)
             if line.get("operation") == "remove" and isinstance(content, str):  # else a line of its own follows
-                self._shown.append({"role": "user", "content": content})
+                self.rows.append({"role": "user", "content": content})
 
     def _add(self, entry: Any, place: str, answer: str = "") -> None:
         """Adds a message; `answer` is the id of an answer that may come in parts."""
@@ -113,11 +106,9 @@ class Entries:
             self._answer[1]["content"] = [*self._answer[1]["content"], *blocks_of(row)]
             return
         for part in with_results_apart(row):
-            if part["role"] != row["role"]:  # a result
-                self._rows.append(part)
-            else:
-                self._rows += [*self._shown, part]
-                self._shown, self._answer = [], (answer, part) if blocks_of(part) else None
+            self.rows.append(part)
+            if part["role"] == row["role"]:  # else it is a result
+                self._answer = (answer, part) if blocks_of(part) else None
 
 
 def _request_of(value: Any) -> Any:

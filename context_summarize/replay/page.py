@@ -98,8 +98,8 @@ def _compaction(number: int, line: Compaction, before: Sequence[JsonRow], clean:
         class_="compaction",
         id=f"compaction-{number}",
     )
-    calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
-    made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}"
+    code = counted(line.fallbacks, "fallback summary", "fallback summaries")
+    made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {code}"
     done = f"{made}, {counted(line.shortened, 'message')} shortened, waited {line.wait_ms:,} ms."
     kept = f"Of {line.values_kept + line.values_lost:,} exact values {line.values_kept:,} are kept."
     opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}. {kept}", class_="quiet"))

@@ -69,7 +69,7 @@ async def replay(
     return result
 
 
-_FIGURES = "segments merged from_cache fallbacks shortened wait_ms values_kept values_lost reason"
+_FIGURES = "segments merged fallbacks shortened wait_ms values_kept values_lost reason"
 """Figures of a compaction's events, under the same names."""
 
 
@@ -130,8 +130,6 @@ class _Audit:
         """Checks the view that was requested before row `number`, counted from 1 over all rows."""
         result, where = self._result, f"the request before {named(self._result.numbers, number)}"
         same = equal_prefix(result.last_view, rows)
-        result.stable_rows += same
-        result.compared_rows += len(result.last_view)
         # Rows that equal those of the previous view were checked and measured with it.
         invalid = [
             f"{where}, view row {at}: {problem}"

@@ -97,7 +97,7 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
             entries.leave_out("not in JSON", place)
         else:
             entries.read(value, place)
-    if not (rows := entries.rows()):
+    if not (rows := entries.rows):
         left_out = ", only ".join(filter(None, ["no messages", entries.left_out()]))
         raise CommandError(f"{source} holds {left_out}; {_EXPECTED}")
     return Recording(name, rows, entries.left_out())

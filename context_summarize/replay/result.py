@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
 
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow, compact_json
 from context_summarize.messages.text import call_line, prose
 from context_summarize.replay.prices import SOL, Prices
 from context_summarize.transcript.marks import counted
-
-_FIGURES = (
-    "provider budget history_tokens largest_view stable_share provider_calls failed_summaries "
-    "provider_input_tokens provider_output_tokens dollars dollars_whole_history seconds"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +26,6 @@ class Compaction:
     segments: int
     """Segments that were summarised."""
     merged: int
-    from_cache: int
-    """Summaries that needed no provider call."""
     fallbacks: int
     """Fallback summaries shown."""
     shortened: int
@@ -106,10 +98,6 @@ class ReplayResult:
     compactions: list[Compaction] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     last_view: list[JsonRow] = field(default_factory=list)
-    stable_rows: int = 0
-    """Rows at the start of a request that repeat the previous request, summed over all requests."""
-    compared_rows: int = 0
-    """Rows of all requests except the last."""
     provider_calls: int = 0
     made_summaries: int = 0
     """Summaries that the provider wrote."""
@@ -125,11 +113,6 @@ class ReplayResult:
     def largest_view(self) -> int:
         """Tokens of the largest request."""
         return max((request.tokens for request in self.requests), default=0)
-
-    @property
-    def stable_share(self) -> float:
-        """Share of rows that a provider's prompt cache holds from the previous request, 0…1."""
-        return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
 
     @property
     def dollars(self) -> float | None:
@@ -160,25 +143,16 @@ class ReplayResult:
             return f"NO SUMMARIES: {called}: {self.last_failure}. Check the provider (--provider, --model)."
         return None
 
-    def as_data(self) -> dict[str, Any]:
-        """Returns the output of `--json`: every figure, compaction and check, without rows."""
-        data = {name: getattr(self, name) for name in _FIGURES.split()}
-        data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
-        data["compactions"] = [
-            {field.name: getattr(line, field.name) for field in fields(line) if field.name != "made_rows"}
-            for line in self.compactions
-        ]
-        data["checks"] = [{**asdict(check), "ok": check.ok} for check in self.checks]
-        return data
-
 
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     """Returns the figures of a replay, as (what, figure, remark)."""
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
-    calls = "for summaries"
+    calls = f"for summaries: {result.provider_input_tokens:,} tokens in, {result.provider_output_tokens:,} out"
     if result.failed_summaries:
-        failed = counted(result.failed_summaries, "summary", "summaries")
-        calls += f"; {failed} failed, fallback summaries replace them"
+        calls += f"; {counted(result.failed_summaries, 'summary', 'summaries')} failed, so code wrote them"
+    sent, cached = (
+        sum(sizes) for sizes in ([one.tokens for one in result.requests], [one.cached for one in result.requests])
+    )
     dollars = ("Dollars", "unknown", "the model has no list price here")
     if result.prices is not None:
         whole = f"sending the whole history costs {result.dollars_whole_history:.2f} ({result.prices.name})"
@@ -188,11 +162,9 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", largest),
-        ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the previous request, good for a prompt cache"),
+        ("Cacheable", f"{cached / max(1, sent):.0%}", "of the tokens sent; each request begins as the one before it"),
         ("Exact values lost", f"{lost:,}", "at compactions; recall finds them in the history"),
         ("Provider calls", f"{result.provider_calls:,}", calls),
-        ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
-        ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
         dollars,
     ]
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from context_summarize.errors import CommandError
-from context_summarize.replay import inspect_rows, open_recording, row_text
+from context_summarize.messages.reading import broken_pairs
+from context_summarize.replay import open_recording, row_text
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, user
 
@@ -45,8 +46,7 @@ def test_a_session_reads_the_same_in_each_form(form: Path) -> None:
     amplifier = entries("amplifier.jsonl")
     assert [(row["role"], row_text(row)) for row in told.rows] == [(row["role"], row_text(row)) for row in amplifier]
     assert told.left_out == ""
-    found = inspect_rows(told.rows)
-    assert (found.unanswered_calls, found.orphan_results) == ([], 0)
+    assert broken_pairs(told.rows) == []
 
 
 def test_the_system_prompt_of_a_request_is_read(read) -> None:
@@ -90,7 +90,7 @@ def test_of_codexs_lines_the_items_are_read_with_their_times(read) -> None:
 
 
 def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
-    """No sub-agent, no summary of what the file holds; what was typed during calls comes behind their results."""
+    """No sub-agent, no summary of what the file holds; what was typed meanwhile stands where it was seen."""
     said = user("x")
     marks = {"amplifier:input": {"origin": "synthetic"}}
     meanwhile = [
@@ -107,8 +107,8 @@ def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
     told = read(lines([*whole[:3], *meanwhile, *whole[3:], after]))
 
     roles = [row["role"] for row in told.rows]
-    assert roles == ["user", "assistant", "tool", "tool", "user", "assistant", "user", "user"]
-    assert told.rows[4]["content"] == "Use tabs."
+    assert roles == ["user", "assistant", "user", "tool", "tool", "assistant", "user", "user"]
+    assert told.rows[2]["content"] == "Use tabs."
     assert told.rows[7] == {**said, "metadata": {**marks, "timestamp": after["timestamp"]}}
     assert told.left_out.startswith("2 entries of type 'progress' (first: line 4), 1 entry of a sub-agent (first: line")
     assert read(lines(meanwhile[3:4])).rows == [{**said, "metadata": marks}], "all that there is"
