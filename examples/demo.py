@@ -83,7 +83,7 @@ def main() -> int:
     prices = result.prices.name if result.prices else "no prices"
     print(f"\n{len(result.requests):,} requests{'tokens':>22}{'dollars':>10}  ({prices})")
     print(f"  whole history {whole:>18,}{result.dollars_whole_history:>10.2f}  more than the window, in the end")
-    print(f"  this module   {sent:>18,}{result.dollars:>10.2f}  with its {result.provider_calls} summaries")
+    print(f"  this module   {sent:>18,}{result.dollars:>10.2f}  with its {result.totals.calls} summaries")
     failed = result.problem
     print(f"\n{failed or 'Every promise was checked before every request, and kept.'}")
     print(f"The report is in {page}; a browser opens it.")

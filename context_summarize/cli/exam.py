@@ -104,8 +104,8 @@ async def _estimate(rows: list[JsonRow], config: Config, asked: dict[str, Any], 
         played = await replay(rows, OfflineProvider(count), config=config, token_budget=budget, progress=step)
     questions, view = 2 * SPANS + 2, played.requests[-1].tokens if played.requests else 0
     answers = len(ARMS) * questions * 4 // 3  # some take a call of recall before them
-    calls = answers + questions + SPANS + 1 + played.provider_calls
-    read = (answers + 1) * view + questions * 600 + SPANS * TOKENS + played.provider_input_tokens
+    calls = answers + questions + SPANS + 1 + played.totals.calls
+    read = (answers + 1) * view + questions * 600 + SPANS * TOKENS + played.totals.input_tokens
     wrote = 200 * calls
     costs = f"some {prices.of_calls(read, wrote):.2f} dollars at list prices of {prices.name}" if prices else ""
     about = f"About {calls:,} calls, {read:,} tokens in, {wrote:,} out: {costs or 'dollars unknown'}."

@@ -45,15 +45,14 @@ _OFFLINE = (
     "network. A model writes better summaries (--provider)."
 )
 _COMPACTIONS = (
-    "Each of these requests passed the threshold, or did not fit the budget (must fit), so messages were summarised or "
-    "shortened. Message: the assistant message that answers the request. Segments: runs of messages that were "
-    "summarised. Merged: new summaries, each made from several older ones. By code: fallback summaries, because the "
-    "provider gave none. Shorter: messages of which only the beginning and the end are left. Waited: how long the "
-    "request waited for summaries."
+    "Each of these requests reached the threshold, or did not fit the budget (must fit), so summaries replaced older "
+    "messages. Before: the assistant message that answers the request. Summaries: those that were made, also from "
+    "older ones; by code: those that the provider did not write. Shorter: messages of which only the beginning and the "
+    "end are left. Waited: for summaries."
 )
 _NAMED, _LARGEST = 3, 5
 """Calls without a result that are named, and messages that are listed."""
-_COLUMNS = ("Message", "Before → after", "Segments", "Merged", "By code", "Shorter", "Waited", "Why")
+_COLUMNS = ("Before", "Tokens", "Summaries", "By code", "Shorter", "Waited", "Why")
 
 
 @click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
@@ -115,7 +114,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
             click.echo(plain(row_text(row)))
     heading("Compactions", _COMPACTIONS)
     if result.compactions:
-        table(_COLUMNS, map(_cells, result.compactions))
+        table(_COLUMNS, (_cells(result.numbers[line.row - 1], line) for line in result.compactions))
     elif not result.requests:
         sentence("None. The recording has no assistant message, so there was no request.")
     else:
@@ -128,10 +127,10 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     table(("", "", "", ""), rows)
 
 
-def _cells(line: Compaction) -> tuple[object, ...]:
-    size = f"{line.before_tokens:,} → {line.after_tokens:,}"
-    counts = (line.segments, line.merged, line.fallbacks, line.shortened)
-    return (line.message or "", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
+def _cells(number: int | None, line: Compaction) -> tuple[object, ...]:
+    event, size = line.event, f"{line.before:,} → {line.after:,}"
+    counts = (event["segments"] + event["merged"], event["fallbacks"], event["shortened"])
+    return (number or "", size, *counts, f"{event['wait_ms']:,} ms", event["reason"].replace("_", " "))
 
 
 @click.command("inspect", short_help="Say what a recording holds, without replaying it.", epilog=SESSION_HELP)

@@ -17,7 +17,7 @@ _MOST_BUDGETS = 4
 
 def chart(result: ReplayResult) -> Element:
     """Returns the chart as an SVG element. Its style comes from the classes of its parts."""
-    largest = max([1, result.largest_view, *(line.before_tokens for line in result.compactions)])
+    largest = max([1, result.largest_view, *(line.before for line in result.compactions)])
     most = 1.04 * max(
         largest, min(result.budget, 2 * largest), min(result.history_tokens, _MOST_BUDGETS * result.budget)
     )
@@ -48,8 +48,8 @@ def chart(result: ReplayResult) -> Element:
         drawn.append(element("path", d=f"M{_LEFT},{_BOTTOM}L{sizes}V{_BOTTOM}Z", class_="area"))
         drawn.append(element("path", d=f"M{sizes}", class_="requests"))
     for number, line in enumerate(result.compactions, 1):
-        title = element("title", f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens")
-        dot = element("circle", title, cx=f"{places[line.row]:.1f}", cy=f"{y(line.after_tokens):.1f}", r="3")
+        title = element("title", f"Compaction {number}: {line.before:,} → {line.after:,} tokens")
+        dot = element("circle", title, cx=f"{places[line.row]:.1f}", cy=f"{y(line.after):.1f}", r="3")
         drawn.append(element("a", dot, href=f"#compaction-{number}"))
     drawn.extend(_labels(result, y))
     return drawn
@@ -73,7 +73,7 @@ def _labels(result: ReplayResult, y: Callable[[int], float]) -> Iterator[Element
 
 def _sizes(result: ReplayResult, places: Mapping[int, float]) -> Iterator[tuple[float, int]]:
     """Yields (place, tokens) for each request, and before it the size that a compaction has reduced."""
-    due = {line.row: line.before_tokens for line in reversed(result.compactions)}
+    due = {line.row: line.before for line in reversed(result.compactions)}
     for request in result.requests:
         if request.row in due:
             yield places[request.row], due[request.row]

@@ -14,12 +14,10 @@ from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
-from context_summarize.replay.result import Compaction, ReplayResult, figures, row_text
+from context_summarize.replay.result import Compaction, ReplayResult, figures, named, row_text
 from context_summarize.transcript.marks import counted
 
 DISTRIBUTION = "amplifier-module-context-summarize"
-_CHARS = 50_000
-"""Most characters of a text. The page says how much is left out."""
 _ABOUT_SIZES = "A request only grows at its end, until a compaction replaces its older part with summaries."
 _CAPTION = (
     "Tokens of the messages so far (history), of each request, and of what a request may hold (budget). A dot is a "
@@ -83,26 +81,24 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
         section.append(element("p", "There was none: no request became large enough.", class_="quiet"))
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
-        section.append(_compaction(number, line, before, clean))
+        size = f"{line.before:,} → {line.after:,} tokens"
+        summary = element(
+            "summary", element("b", f"{number} "), f"before {named(result.numbers, line.row)} ", element("span", size)
+        )
+        opened = element("details", summary, class_="compaction", id=f"compaction-{number}")
+        opened.extend(_compaction(line, before, clean))
+        section.append(opened)
         before = line.made_rows
     return section
 
 
-def _compaction(number: int, line: Compaction, before: Sequence[JsonRow], clean: Callable[[str], str]) -> Element:
-    """Returns one compaction: its figures, and the new rows of the module; `before` are its rows until then."""
-    where = f"message {line.message:,}" if line.message else f"row {line.row:,}"
-    size = f"{line.before_tokens:,} → {line.after_tokens:,} tokens"
-    opened = element(
-        "details",
-        element("summary", element("b", f"{number} "), f"before {where} ", element("span", size)),
-        class_="compaction",
-        id=f"compaction-{number}",
-    )
-    code = counted(line.fallbacks, "fallback summary", "fallback summaries")
-    made = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {code}"
-    done = f"{made}, {counted(line.shortened, 'message')} shortened, waited {line.wait_ms:,} ms."
-    kept = f"Of {line.values_kept + line.values_lost:,} exact values {line.values_kept:,} are kept."
-    opened.append(element("p", f"{done} Why: {line.reason.replace('_', ' ')}. {kept}", class_="quiet"))
+def _compaction(line: Compaction, before: Sequence[JsonRow], clean: Callable[[str], str]) -> Iterator[Element]:
+    """Yields what one compaction did, and the new rows of the module; `before` are its rows until then."""
+    event = line.event
+    made = f"{counted(event['segments'], 'segment')} summarised, {event['merged']} merged, {event['fallbacks']} by code"
+    done = f"{made}, {counted(event['shortened'], 'message')} shortened, waited {event['wait_ms']:,} ms."
+    kept = f"Of {event['values_kept'] + event['values_lost']:,} exact values {event['values_kept']:,} are kept."
+    yield element("p", f"{done} Why: {event['reason'].replace('_', ' ')}. {kept}", class_="quiet")
     stay = []
     for row in line.made_rows:
         text = clean(row_text(row))
@@ -112,16 +108,13 @@ def _compaction(number: int, line: Compaction, before: Sequence[JsonRow], clean:
         elif span:
             level = row["metadata"].get("level")
             merged = f", merged (level {level})" if level else ""
-            opened.append(_opened(f"Messages {span[0]:,} to {span[1]:,}{merged}", text))
+            yield _opened(f"Messages {span[0]:,} to {span[1]:,}{merged}", text)
         else:
-            opened.append(_opened("What code adds to the summaries", text))
+            yield _opened("What code adds to the summaries", text)
     if stay:
-        opened.append(element("p", f"Shown as before: {', '.join(stay)}.", class_="quiet"))
-    return opened
+        yield element("p", f"Shown as before: {', '.join(stay)}.", class_="quiet")
 
 
 def _opened(name: str, text: str) -> Element:
     """Returns a text that its name opens."""
-    left_out = len(text) - _CHARS
-    shown = text if left_out <= 0 else f"{text[:_CHARS]} [… {left_out:,} characters are left out]"
-    return element("details", element("summary", element("b", name)), element("pre", shown), class_="made")
+    return element("details", element("summary", element("b", name)), element("pre", text), class_="made")

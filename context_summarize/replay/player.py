@@ -61,16 +61,10 @@ async def replay(
             progress()
         result.seconds = time.monotonic() - started
         audit.history(await manager.get_messages())
-        taken = await manager.statistics()
+        result.totals = await manager.statistics()
     finally:
         await manager.close()
-    result.provider_calls, result.failed_summaries = taken.calls, taken.failed
-    result.provider_input_tokens, result.provider_output_tokens = taken.input_tokens, taken.output_tokens
     return result
-
-
-_FIGURES = "segments merged fallbacks shortened wait_ms values_kept values_lost reason"
-"""Figures of a compaction's events, under the same names."""
 
 
 class _Session:
@@ -100,16 +94,7 @@ class _Session:
     def served(self, row: int, view: Sequence[JsonRow]) -> None:
         """Records the view that answered the request before this row, counted from 1."""
         ours = tuple(shown for shown in view if (shown.get("metadata") or {}).get("source") == SOURCE)
-        for data in self._made:
-            made = Compaction(
-                row=row,
-                message=self._result.numbers[row - 1],
-                before_tokens=data["tokens"] + data["tokens_saved"],
-                after_tokens=data["tokens"],
-                made_rows=ours,
-                **{name: data[name] for name in _FIGURES.split()},
-            )
-            self._result.compactions.append(made)
+        self._result.compactions += [Compaction(row, event, ours) for event in self._made]
         self._made = []
 
 

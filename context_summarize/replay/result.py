@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow, compact_json
 from context_summarize.messages.text import call_line, prose
 from context_summarize.replay.prices import SOL, Prices
+from context_summarize.summaries.services import Statistics
 from context_summarize.transcript.marks import counted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Compaction:
-    """One compaction, from its events."""
+    """One compaction."""
 
     row: int
     """The assistant row, counted from 1 over all rows, that answers the compacted request."""
-    message: int | None
-    """The number of that row, as frames and recall show it; None for a row without one."""
-    before_tokens: int
-    after_tokens: int
-    segments: int
-    """Segments that were summarised."""
-    merged: int
-    fallbacks: int
-    """Fallback summaries shown."""
-    shortened: int
-    """Rows that were shortened."""
-    wait_ms: int
-    values_kept: int
-    """Exact values that the request before showed, and that this one still holds."""
-    values_lost: int
-    reason: str
-    """`threshold` or `must_fit`, as its event says."""
-    made_rows: tuple[JsonRow, ...] = ()
+    event: Mapping[str, Any]
+    """The data of its event `context:post_compact`, and the `reason` of the event before it."""
+    made_rows: Sequence[JsonRow] = ()
     """The rows that replace older messages from this request on, in the order of the request."""
+
+    @property
+    def before(self) -> int:
+        """Tokens of the request without the compaction."""
+        return int(self.event["tokens"] + self.event["tokens_saved"])
+
+    @property
+    def after(self) -> int:
+        """Tokens of the request."""
+        return int(self.event["tokens"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +95,12 @@ class ReplayResult:
     compactions: list[Compaction] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     last_view: list[JsonRow] = field(default_factory=list)
-    provider_calls: int = 0
+    totals: Statistics = field(default_factory=Statistics)
+    """What the manager counted, such as calls for summaries."""
     made_summaries: int = 0
     """Summaries that the provider wrote."""
-    failed_summaries: int = 0
-    """Summaries that failed after all attempts; fallback summaries replaced them."""
     last_failure: str = ""
-    """The error of the last one."""
-    provider_input_tokens: int = 0
-    provider_output_tokens: int = 0
+    """The error of the last summary that failed."""
     seconds: float = 0.0
 
     @property
@@ -119,7 +113,7 @@ class ReplayResult:
         """Dollars of all requests and summaries, without the model's own answers; None if the model has no price."""
         if self.prices is None:
             return None
-        summaries = self.prices.of_calls(self.provider_input_tokens, self.provider_output_tokens)
+        summaries = self.prices.of_calls(self.totals.input_tokens, self.totals.output_tokens)
         return self.prices.of_requests((one.tokens, one.cached) for one in self.requests) + summaries
 
     @property
@@ -138,8 +132,8 @@ class ReplayResult:
         """The problem that a reader of the figures should know first; None without one."""
         if self.failed is not None:
             return f"FAILED: {self.failed.name}: {self.failed.first}"
-        if self.failed_summaries and not self.made_summaries:
-            called = f"{self.provider} was called {counted(self.provider_calls, 'time')} and wrote none"
+        if self.totals.failed and not self.made_summaries:
+            called = f"{self.provider} was called {counted(self.totals.calls, 'time')} and wrote none"
             return f"NO SUMMARIES: {called}: {self.last_failure}. Check the provider (--provider, --model)."
         return None
 
@@ -147,24 +141,23 @@ class ReplayResult:
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     """Returns the figures of a replay, as (what, figure, remark)."""
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
-    calls = f"for summaries: {result.provider_input_tokens:,} tokens in, {result.provider_output_tokens:,} out"
-    if result.failed_summaries:
-        calls += f"; {counted(result.failed_summaries, 'summary', 'summaries')} failed, so code wrote them"
-    sent, cached = (
-        sum(sizes) for sizes in ([one.tokens for one in result.requests], [one.cached for one in result.requests])
-    )
+    totals, sent = result.totals, sum(one.tokens for one in result.requests)
+    calls = f"for summaries: {totals.input_tokens:,} tokens in, {totals.output_tokens:,} out"
+    if totals.failed:
+        calls += f"; {counted(totals.failed, 'summary', 'summaries')} failed, so code wrote them"
+    cached = sum(one.cached for one in result.requests) / max(1, sent)
     dollars = ("Dollars", "unknown", "the model has no list price here")
     if result.prices is not None:
         whole = f"sending the whole history costs {result.dollars_whole_history:.2f} ({result.prices.name})"
         dollars = ("Dollars", f"{result.dollars:.2f}", whole)
-    lost = sum(line.values_lost for line in result.compactions)
+    lost = sum(line.event["values_lost"] for line in result.compactions)
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", largest),
-        ("Cacheable", f"{cached / max(1, sent):.0%}", "of the tokens sent; each request begins as the one before it"),
+        ("Cacheable", f"{cached:.0%}", "of the tokens sent; each request begins as the one before it"),
         ("Exact values lost", f"{lost:,}", "at compactions; recall finds them in the history"),
-        ("Provider calls", f"{result.provider_calls:,}", calls),
+        ("Provider calls", f"{totals.calls:,}", calls),
         dollars,
     ]
 

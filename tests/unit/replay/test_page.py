@@ -84,7 +84,7 @@ def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) ->
     for number, line in enumerate(told.compactions, 1):
         assert f'id="compaction-{number}"' in page
         assert f'href="#compaction-{number}"' in page
-        assert any(f"{line.before_tokens:,} → {line.after_tokens:,} tokens" in text for text in opened)
+        assert any(f"{line.before:,} → {line.after:,} tokens" in text for text in opened)
     marks = [row["metadata"] for line in told.compactions for row in line.made_rows]
     spans = {tuple(mark["messages"]) for mark in marks if "messages" in mark}
     names = [text for text in opened if text.startswith("Messages")]
@@ -108,9 +108,10 @@ def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
 
 def test_it_counts_the_values_that_each_compaction_keeps_and_loses(told: ReplayResult) -> None:
     page = render_page(told, "a")
-    assert sum(one.values_kept for one in told.compactions) > 0
+    assert sum(one.event["values_kept"] for one in told.compactions) > 0
     for one in told.compactions:
-        assert f"Of {one.values_kept + one.values_lost:,} exact values {one.values_kept:,} are kept." in page
+        kept, lost = one.event["values_kept"], one.event["values_lost"]
+        assert f"Of {kept + lost:,} exact values {kept:,} are kept." in page
 
 
 @pytest.fixture(scope="module")
@@ -151,15 +152,15 @@ async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() ->
 
     assert told.failed is None
     assert len(told.compactions) >= 3
-    assert all(line.before_tokens > line.after_tokens > 0 for line in told.compactions)
+    assert all(line.before > line.after > 0 for line in told.compactions)
     assert all(rows[line.row - 1]["role"] == "assistant" for line in told.compactions)
-    assert {line.reason for line in told.compactions} == {"threshold"}
-    assert told.provider_calls == provider.calls == told.made_summaries > 0
-    assert told.provider_input_tokens > told.provider_output_tokens > 0
+    assert {line.event["reason"] for line in told.compactions} == {"threshold"}
+    assert told.totals.calls == provider.calls == told.made_summaries > 0
+    assert told.totals.input_tokens > told.totals.output_tokens > 0
     assert all(one.tokens >= two.cached > 0 for one, two in pairwise(told.requests))
     assert told.largest_view <= told.budget < told.history_tokens
     after = {request.row: request.tokens for request in told.requests}
-    assert all(after[line.row] == line.after_tokens for line in told.compactions)
+    assert all(after[line.row] == line.after for line in told.compactions)
     spans = [row["metadata"]["messages"] for row in told.compactions[-1].made_rows if "messages" in row["metadata"]]
     assert spans[0][0] == 1
     assert spans[-1][1] < told.compactions[-1].row

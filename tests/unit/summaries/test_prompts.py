@@ -54,8 +54,8 @@ async def test_a_whole_replay_is_summarised_with_its_prompts(name):
     config = Config(prompts=name, keep_recent=4, summary_share=0.02)
     result = await replay(tool_session(40, size=900), provider, config=config)
     assert result.failed is None
-    assert sum(line.fallbacks for line in result.compactions) == 0
-    assert sum(line.merged for line in result.compactions) >= 1
+    assert sum(line.event["fallbacks"] for line in result.compactions) == 0
+    assert sum(line.event["merged"] for line in result.compactions) >= 1
     prompts = load_prompts(name)
     asked = {str(request.messages[0].content).split("\n")[0] for request in provider.requests}
     bodies = (prompts.segment.body, prompts.merge.body.replace("$count", "2"))
