@@ -19,27 +19,21 @@ if TYPE_CHECKING:
     import httpx
 
 NAME = "openai-compatible"
-KEY_ENV = "OPENAI_API_KEY"
 
 
 def make_provider(
-    base_url: str,
-    model: str,
-    *,
-    context_window: int | None = None,
-    max_output_tokens: int | None = None,
-    key_env: str | None = None,
+    base_url: str, model: str, *, context_window: int = 128_000, max_output_tokens: int = 8_192
 ) -> OpenAICompatibleProvider:
-    """Returns a provider with a key from the environment; call its `close()` at the end.
+    """Returns a provider; call its `close()` at the end.
+
+    For https it takes the key of the environment's `OPENAI_API_KEY`; over http a key would go out in clear text.
 
     Args:
         base_url: address of the API with its version: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
-        context_window, max_output_tokens: tokens; the defaults are 128,000 and 8,192.
-        key_env: name of the environment variable that holds the key. The default is `OPENAI_API_KEY` for https, and no
-            key for http, so that a key goes out in clear text only if its variable is named.
+        context_window, max_output_tokens: tokens.
 
     Raises:
-        ConfigError: httpx is not installed, `base_url` is not an address, or the named variable is not set.
+        ConfigError: httpx is not installed, or `base_url` is not an address.
     """
     try:
         import httpx
@@ -51,14 +45,13 @@ def make_provider(
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65_535:
         raise ConfigError(f"base_url must be an http or https address such as http://localhost/v1, got {base_url!r}")
-    key = os.environ.get(key_env or KEY_ENV, "").strip() if key_env or url.scheme == "https" else ""
-    if key_env and not key:
-        raise ConfigError(f"the environment variable {key_env} is not set; set it to the key of {base_url}")
+    key = os.environ.get("OPENAI_API_KEY", "").strip() if url.scheme == "https" else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     # The environment's proxies are for other machines; a server on this machine is not behind them.
     is_local = url.host in ("localhost", "::1") or url.host.startswith("127.")
-    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=600, trust_env=not is_local)
-    sizes = {"context_window": context_window or 128_000, "max_output_tokens": max_output_tokens or 8_192}
+    timeout = httpx.Timeout(600, connect=30)
+    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, trust_env=not is_local)
+    sizes = {"context_window": context_window, "max_output_tokens": max_output_tokens}
     return OpenAICompatibleProvider(client, {"model": model, **sizes})
 
 

@@ -17,7 +17,7 @@ from amplifier_core.message_models import ChatRequest, Message, TextBlock, ToolC
 from context_summarize.errors import ConfigError
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
 
-BASE_URL = "http://127.0.0.1:9/v1"
+BASE_URL = "https://127.0.0.1:9/v1"
 """Loopback, and a port where nobody listens: a request that is not mocked fails and goes nowhere."""
 
 
@@ -48,8 +48,8 @@ def chat() -> Iterator[respx.Route]:
 
 @pytest.fixture
 async def provider(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenAICompatibleProvider]:
-    monkeypatch.setenv("MY_KEY", KEY)
-    made = make_provider(BASE_URL, "chat-1", context_window=12_000, max_output_tokens=5_000, key_env="MY_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    made = make_provider(BASE_URL, "chat-1", context_window=12_000, max_output_tokens=5_000)
     yield made
     await made.close()
 
@@ -141,18 +141,18 @@ class TestErrors:
         assert caught.value.retry_after == 12.0
 
 
-async def asked(base_url: str, key_env: str | None = None) -> Any:
+async def asked(base_url: str) -> Any:
     """The request with which a provider that was made so asks its server."""
     with respx.mock as router:
         route = router.post(f"{base_url}/chat/completions").mock(return_value=answer("hi"))
-        made = make_provider(base_url, "m", key_env=key_env)
+        made = make_provider(base_url, "m")
         await made.complete(HELLO)
         await made.close()
     return route.calls[0].request
 
 
-async def authorization(base_url, key_env=None):
-    return (await asked(base_url, key_env)).headers.get("Authorization")
+async def authorization(base_url):
+    return (await asked(base_url)).headers.get("Authorization")
 
 
 class TestMaking:
@@ -161,7 +161,6 @@ class TestMaking:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         assert await authorization("https://api.example.com/v1") == f"Bearer {KEY}"
         assert await authorization("http://127.0.0.1:8000/v1") is None
-        assert await authorization("http://127.0.0.1:8000/v1", key_env="OPENAI_API_KEY") == f"Bearer {KEY}"
         monkeypatch.delenv("OPENAI_API_KEY")
         assert await authorization("https://api.example.com/v1") is None
 
@@ -170,12 +169,9 @@ class TestMaking:
         request = await asked("https://api.openai.com/v1")
         assert json.loads(request.content)["max_completion_tokens"] == 50
 
-    def test_a_variable_that_was_named_has_to_be_set(self, monkeypatch):
-        monkeypatch.setenv("MY_KEY", " ")
-        with pytest.raises(ConfigError, match="MY_KEY is not set"):
-            make_provider("https://api.example.com/v1", "m", key_env="MY_KEY")
-
-    @pytest.mark.parametrize("base_url", ["api.example.com/v1", "http://", "http://[::1", "http://a:b"])
+    @pytest.mark.parametrize(
+        "base_url", ["api.example.com/v1", "http://", "http://[::1", "http://a:b", "http://a:99999"]
+    )
     def test_an_address_that_is_none_is_refused_with_an_example(self, base_url):
         with pytest.raises(ConfigError, match="base_url must be an http or https address such as"):
             make_provider(base_url, "m")
