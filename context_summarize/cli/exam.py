@@ -51,7 +51,9 @@ _ABOUT = (
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--questions", metavar="FILE.json", help="Questions to ask; a file that is missing is written.")
 @click.option("--json", "kept", metavar="FILE.json", help="Everything, written as it comes.  [default: NAME.exam.json]")
-@click.option("--timeout", type=click.IntRange(1, 86_400), default=300, show_default=True, help="Seconds of a call.")
+@click.option(
+    "--timeout", type=click.IntRange(1, 86_400), metavar="SECONDS", default=300, show_default=True, help="For one call."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before it costs something.")
 def exam_command(
     session: str,
