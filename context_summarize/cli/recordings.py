@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from context_summarize.cli.common import (
 from context_summarize.cli.providers import opened, prices_for, provider_options
 from context_summarize.config import Config
 from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.page import write_page
 from context_summarize.replay.player import replay
@@ -148,9 +148,17 @@ def inspect_command(session: str) -> None:
         sizes = [measure(row, count) for row in recording.rows]
     messages = counted(sum(row.rendered for row in rows), "message")
     sentence(f"\n{recording.name}: {counted(len(rows), 'row')}, {sum(sizes):,} tokens, {messages} to summarise.")
-    tools = {call.id: call.name for row in rows for call in row.calls}
-    for problem in _broken_pairs(rows, numbers, tools):
-        sentence(problem)
+    results = [known for row in rows for known in row.result_ids]
+    # A call of the last row may still get its result.
+    calls = [(call, named(numbers, at)) for at, row in enumerate(rows[:-1], 1) for call in row.calls]
+    lost = [f"{call.name or 'a call'} in {where}" for call, where in calls if call.id not in results]
+    if lost:
+        sentence(
+            f"{counted(len(lost), 'call')} without a result: {', '.join(lost[:_NAMED])}{', …' * (len(lost) > _NAMED)}."
+        )
+    tools = {call.id: call.name for call, _ in calls}
+    if orphans := sum(known not in tools for known in results):
+        sentence(f"{counted(orphans, 'result')} without a call.")
     heading("Roles", "System and developer rows belong to the host and have no message number.")
     of_role, tokens = Counter(row.role for row in rows), Counter[str]()
     for row, size in zip(rows, sizes, strict=True):
@@ -159,23 +167,5 @@ def inspect_command(session: str) -> None:
     heading("Largest", "The messages that take the most tokens.")
     largest = sorted(range(len(rows)), key=lambda at: -sizes[at])[:_LARGEST]
     tool = [tools.get(next(iter(row.result_ids), ""), "") for row in rows]
-    table(
-        ("Message", "Tokens", "Role", "Tool"),
-        ((numbers[at] or "", sizes[at], rows[at].role, tool[at]) for at in largest),
-    )
-
-
-def _broken_pairs(rows: Sequence[Row], numbers: Sequence[int | None], tools: Mapping[str, str]) -> Iterator[str]:
-    """Yields a sentence on calls without a result, and one on results without a call."""
-    results = [known for row in rows for known in row.result_ids]
-    lost = [
-        f"{call.name or 'a call'} in {named(numbers, at)}"
-        for at, row in enumerate(rows[:-1], 1)  # a call at the end may still get its result
-        for call in row.calls
-        if call.id not in results
-    ]
-    if lost:
-        more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
-        yield f"{counted(len(lost), 'call')} without a result: {', '.join(lost[:_NAMED])}{more}."
-    if orphans := sum(known not in tools for known in results):
-        yield f"{counted(orphans, 'result')} without a call."
+    cells = ((numbers[at] or "", sizes[at], rows[at].role, tool[at]) for at in largest)
+    table(("Message", "Tokens", "Role", "Tool"), cells)
