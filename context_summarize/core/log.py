@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
-from context_summarize.core.groups import Group, Grouper, answered_calls
+from context_summarize.core.groups import Group, Grouper
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
 from context_summarize.redaction import Redact, redact_known
@@ -113,9 +113,10 @@ class Log:
         self.groups.append(group)  # first: a thread that finds its position in `rendered` must find the group too
         if new:
             self.always_verbatim.append(position)
-        if group.rendered:
+        first = self.rows[group.start]
+        if first.rendered:
             self.rendered.append(position)
-            if group.user:
+            if first.user:
                 self.users.append(len(self.rendered) - 1)
 
     def opens_with_user(self) -> bool:
@@ -269,7 +270,7 @@ class Log:
 
     def read(self, group: Group, redact: Redact | None = None) -> list[PartRow]:
         """Returns the rendered rows of a group; see `read_group`."""
-        answers = {at - group.start: calls for at, calls in answered_calls(group).items()}
+        answers = {at - group.start: calls for at, calls in group.answers.items()}
         return read_group(self.rows[group.start : group.end], answers, group.missing, redact, self.first_user)
 
     def hash_of(self, ordinal: int) -> bytes:

@@ -174,7 +174,7 @@ class Parts:
         length = self.ends.length_at(first).segment_tokens
         if (forced := self.ends.forced_at(first)) is not None:
             return self._leaf(first, forced.end, length, forced) if forced.end <= groups.stop else None
-        sizes = ((self._rendering(at, length).length, self.log.rendered_group(at).user) for at in groups)
+        sizes = ((self._rendering(at, length).length, self.log.rows[self.log.row_of(at)].user) for at in groups)
         count = next_end(sizes, length)
         return None if count is None else self._leaf(first, first + count, length)
 

@@ -39,7 +39,7 @@ def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
     for row in rows:
         history.add(analyse(row), measure(row, count))
     groups = [*history.groups, *history.open_groups]
-    tools = {at: call.name for group in groups for at, call in group.answers}
+    answered = {at: calls for group in groups for at, calls in group.answers.items()}
     sizes, names, numbers = history.tokens, [row.role for row in history.rows], message_numbers(rows)
     largest = sorted(range(len(rows)), key=lambda at: -sizes[at])[:_LARGEST]
     of_role = Counter[str]()
@@ -53,7 +53,10 @@ def inspect_rows(rows: Sequence[JsonRow]) -> Inspection:
             for group in groups
             for call in group.missing
         ],
-        orphan_results=sum(len(row.result_ids) for row in history.rows) - len(tools),
+        orphan_results=sum(len(row.result_ids) for row in history.rows) - sum(map(len, answered.values())),
         roles=[(name, names.count(name), size) for name, size in of_role.items()],
-        largest=[(f"{numbers[at] or ''}", sizes[at], names[at], tools.get(at, "")) for at in largest],
+        largest=[
+            (f"{numbers[at] or ''}", sizes[at], names[at], answered[at][-1].name if at in answered else "")
+            for at in largest
+        ],
     )
