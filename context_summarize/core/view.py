@@ -209,24 +209,26 @@ class Rows:
         """Returns the rows of a group as they are shown."""
         entries: Sequence[Entry] = self.log.entries(group)
         if group.start < self._bound_from:
-            entries = [kept for entry in entries if (kept := self._unbound(entry)) is not None]
+            entries = [kept for entry in entries for kept in self._unbound(entry)]
         if self._hides_system:
             entries = [entry for entry in entries if entry.origin is None or not self._is_hidden(entry.origin)]
         return [self.short(entry) for entry in entries]
 
-    def _unbound(self, entry: Entry) -> Entry | None:
-        """Returns an entry from before the newest change of the view, without what binds it to the rows before it.
+    def _unbound(self, entry: Entry) -> Sequence[Entry]:
+        """Returns what is left of an entry from before the newest change of the view, without what binds it.
 
         Thinking in a turn whose calls were open then stays. So what a row loses is decided when the view changes.
         """
         if entry.origin is None or entry.row["role"] != "assistant":
-            return entry
-        known, keeps_thinking = self.log.unbound, entry.origin >= self._open_at
-        if (entry.origin, keeps_thinking) not in known:
+            return [entry]
+        keeps_thinking = entry.origin >= self._open_at
+
+        def left() -> Iterator[Entry]:
             row = unbound(entry.row, keeps_thinking=keeps_thinking)
-            changed = None if row is None else Entry(entry.origin, row, measure(row, self.log.count))
-            known[entry.origin, keeps_thinking] = entry if row == entry.row else changed
-        return known[entry.origin, keeps_thinking]
+            if row is not None:
+                yield entry if row == entry.row else Entry(entry.origin, row, measure(row, self.log.count))
+
+        return self.log.made(entry.origin, ("unbound", keeps_thinking), left)
 
     def _is_hidden(self, index: int) -> bool:
         """Returns True for a system row that the host's own prompt replaces."""
@@ -240,8 +242,15 @@ class Rows:
 
     def short(self, entry: Entry) -> Entry:
         """Returns an entry as it is shown, cut or whole."""
-        keep = None if entry.origin is None else self._keep(entry.origin, entry.tokens)
-        return entry if keep is None or entry.tokens <= keep else cut_entry(self.log, entry, keep)
+        log, row, size = self.log, entry.origin, entry.tokens
+        keep = None if row is None else self._keep(row, size)
+        if row is None or keep is None or size <= keep:
+            return entry
+        hint = row_hint(log.number_of(row)) if log.recall else ""
+        cut = log.made(
+            row, ("cut", keep, size), lambda: [Entry(row, *shortened_row(entry.row, size, keep, log.count, hint))]
+        )
+        return cut[0]
 
     def _keep(self, row: int, tokens: int) -> int | None:
         """Returns the tokens that are kept of a row; None if it is shown whole."""
@@ -265,16 +274,3 @@ class Rows:
         """Returns True for a system row of the host: half an instruction is worse than none."""
         facts = self.log.rows[row]
         return facts.role in SYSTEM_ROLES and facts.pinned
-
-
-def cut_entry(log: Log, entry: Entry, keep: int) -> Entry:
-    """Returns the entry of a log's row, cut to about `keep` tokens. The log keeps it, so it is cut only once."""
-    row = entry.origin
-    if row is None:
-        return entry
-    key = row, keep, entry.tokens
-    found = log.shortened.get(key)
-    if found is None:
-        hint = row_hint(log.number_of(row)) if log.recall else ""
-        found = log.shortened[key] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
-    return found
