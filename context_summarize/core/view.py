@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.core.cut import Cut, Shortening
@@ -27,29 +27,25 @@ TextOf = Callable[[Node], Summary | None]
 class View:
     """The rows of a request, in their order. They are shared: callers must not change them."""
 
-    nodes: tuple[Node, ...] = ()
-    """What represents the summarised groups."""
-    summaries: tuple[Summary, ...] = ()
-    """The texts of the nodes that have one."""
-    missing: tuple[Node, ...] = ()
-    """The nodes without a text. A view that is shown has none."""
-    top: tuple[Entry, ...] = ()
+    texts: Mapping[Node, Summary]
+    """What represents the summarised groups. In a view that is shown every node has a text."""
+    top: Sequence[Entry]
     """The rows of the nodes, each after the rows of its range that are shown verbatim as well."""
     thread: Entry | None = None
-    newest: tuple[Entry, ...] = ()
+    newest: Sequence[Entry]
     """The newest user message, if it is summarised, and what the user has pinned after it."""
-    verbatim: Sequence[Entry] = ()
-    open: Sequence[Entry] = ()
+    verbatim: Sequence[Entry]
+    open: Sequence[Entry]
     """The calls at the end that may still get results, and the results so far."""
-    left: int = 0
+    left: int
     """Tokens of the rows that were there when the view last changed otherwise than by growth."""
-    shortened: frozenset[int] = field(default_factory=frozenset)
+    shortened: Set[int]
     """The log's rows that are shown cut."""
 
     @property
-    def head(self) -> tuple[Entry, ...]:
+    def head(self) -> list[Entry]:
         """The rows before the verbatim part."""
-        return (*self.top, *([self.thread] if self.thread else []), *self.newest)
+        return [*self.top, *([self.thread] if self.thread else []), *self.newest]
 
     @property
     def entries(self) -> list[Entry]:
@@ -92,10 +88,9 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
         hides_system: True if a prompt of the host's factory replaces stored system rows.
     """
     rows = Rows(log, cut, hides_system=hides_system)
-    nodes = nodes_of(log, cut)
-    texts = {node: text for node in nodes if (text := text_of(node)) is not None}
+    texts = {node: text for node in nodes_of(log, cut) if (text := text_of(node)) is not None}
     before, behind = rows.around_thread()
-    top = tuple(_top(rows, before, [(node, summary_entry(log, node, text)) for node, text in texts.items()]))
+    top = [*_top(rows, before, texts)]
     newest = [entry for group in behind for entry in rows.of(group)]
     verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
     for group in log.groups[log.group_position(rows.first) :]:
@@ -105,11 +100,9 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
             left += sum(entry.tokens for entry in entries)
     open_rows = [entry for group in log.open_groups for entry in rows.of(group)]
     return View(
-        nodes=nodes,
-        summaries=tuple(texts.values()),
-        missing=tuple(node for node in nodes if node not in texts),
+        texts=texts,
         top=top,
-        newest=tuple(newest),
+        newest=newest,
         verbatim=verbatim,
         open=open_rows,
         left=left,
@@ -139,16 +132,16 @@ def first_row(log: Log, cut: Cut) -> int:
     return log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
 
 
-def _top(rows: Rows, beside: list[Group], shown: Sequence[tuple[Node, Entry]]) -> Iterator[Entry]:
+def _top(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
     """Yields the row of each node after the verbatim groups of its range."""
     log, cut = rows.log, rows.cut
     if cut.since and not log.opens_with_user():
         yield opening_entry(log)
-    for node, entry in () if cut.is_bare else shown:
+    for node, text in () if cut.is_bare else texts.items():
         end = log.rendered_group(node.end_group - 1).end
         while beside and beside[0].start < end:
             yield from rows.of(beside.pop(0))
-        yield entry
+        yield summary_entry(log, node, text)
     for group in beside:
         yield from rows.of(group)
     if cut.is_bare and cut.groups:
