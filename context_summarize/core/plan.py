@@ -62,7 +62,7 @@ def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as parts are closed."""
     draft, limits = Draft(given), given.limits
     # The next compaction will free the tokens between threshold and target; this plan frees as many.
-    goal = draft.size_before - (limits.threshold_room - limits.target_room)
+    goal = given.shown.tokens - (limits.threshold_room - limits.target_room)
     draft.shorten_results()
     draft.summarise(0, goal)
     return draft.plan("threshold")

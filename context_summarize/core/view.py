@@ -13,7 +13,7 @@ from context_summarize.core.frames import no_summary, opening_entry, row_hint, s
 from context_summarize.core.groups import Group
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.parts import Parts, parts_of
+from context_summarize.core.parts import parts_of
 from context_summarize.messages.reading import is_hook, is_instruction
 from context_summarize.messages.rows import SHOWN, SYSTEM_ROLES, JsonRow, copy_json
 from context_summarize.messages.view_rows import unbound
@@ -118,13 +118,6 @@ def nodes_of(log: Log, cut: Cut) -> tuple[Node, ...]:
     if parts.end < cut.groups:
         parts.take_in()
     return parts.tree(cut.groups)
-
-
-def leaves_of(log: Log, cut: Cut) -> Parts:
-    """Returns the parts of a log whose base is known, as far as they are closed now."""
-    parts = parts_of(log, cut.ends)
-    parts.take_in()
-    return parts
 
 
 def first_row(log: Log, cut: Cut) -> int:

@@ -215,8 +215,7 @@ class Session:
         return PlanInput(
             log=self.log,
             cut=replace(self.cut, ends=ends),
-            tokens=shown.tokens,
-            thread=shown.thread.tokens if shown.thread else 0,
+            shown=shown,
             limits=limits.own,
             text_of=text_of,
             hides_system=limits.system_prompt is not None,

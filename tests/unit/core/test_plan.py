@@ -47,7 +47,7 @@ def planned(log: Log, budget: int, reason: Reason = "threshold", cut: Cut | None
     cut = cut or Cut()
     cut = replace(cut, ends=ends_for(cut, limits, more.pop("segment", 64)))
     text_of = more.pop("text_of", summary)
-    given_ = PlanInput(log=log, cut=cut, tokens=shown(log, cut).tokens, limits=limits, text_of=text_of)
+    given_ = PlanInput(log=log, cut=cut, shown=shown(log, cut), limits=limits, text_of=text_of)
     return plan(given_, reason, **more)
 
 
