@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
@@ -182,42 +182,37 @@ class Draft:
 
     def shorten_newest_results(self) -> None:
         """Cuts the longest results, also among the newest rows but not in the last group, down to `most_left`."""
-        log, limits = self._log, self._limits
-        longest, above = limits.shorten_newest_above, limits.shorten_above
-        until = log.numbered(len(log) - log.rows_of_newest_group - 1)
+        longest, above = self._limits.shorten_newest_above, self._limits.shorten_above
+        until = self._log.numbered(len(self._log) - self._log.rows_of_newest_group - 1)
         if longest is None or above is None or until <= 0:
             return
-        rows = Rows(log, self.cut)
-        shown = (entry for group in log.from_row(rows.first) for entry in rows.of(group))
-        sizes = [
-            entry.tokens
-            for entry in shown
-            if entry.origin is not None
-            and entry.tokens > longest
-            and rows.is_result(entry.origin)
-            and log.numbered(entry.origin) <= until
-        ]
-        length = max(short_length(above), _water_level(sizes, limits.most_left - self.size() + sum(sizes)))
-        if any(size > length for size in sizes):
-            self._go_on(replace(self.cut, newest_results=Shortening(until, length, length)))
+
+        def may_cut(rows: Rows, row: int, tokens: int) -> bool:
+            return tokens > longest and rows.is_result(row) and self._log.numbered(row) <= until
+
+        length = max(short_length(above), self._length(self._limits.most_left, may_cut))
+        self._go_on(replace(self.cut, newest_results=Shortening(until, max(longest, length), length)))
 
     def shorten_longest(self) -> None:
         """Cuts the longest rows until the view fits: all rows above one length are cut to that length."""
-        log = self._log
         for aim in _AIMS:
-            rows = self._rows(self.cut)
-            groups = (*rows.beside(), *log.from_row(rows.first))
-            sizes = [
-                entry.tokens
-                for group in groups
-                for entry in rows.of(group)
-                if entry.origin is not None and not rows.is_instruction(entry.origin)
-            ]
-            room = int(aim * self._limits.view_room) - self.size() + sum(sizes)
-            length = max(HARD_FLOOR, _water_level(sizes, room))
-            self._go_on(replace(self.cut, any_rows=Shortening(log.rendered_rows, length, length)))
+            room = int(aim * self._limits.view_room)
+            length = max(HARD_FLOOR, self._length(room, lambda rows, row, _: not rows.is_instruction(row)))
+            self._go_on(replace(self.cut, any_rows=Shortening(self._log.rendered_rows, length, length)))
             if self.fits():
                 break
+
+    def _length(self, room: int, may_cut: Callable[[Rows, int, int], bool]) -> int:
+        """Returns the length to which rows must be cut for the view to take so many tokens.
+
+        Args:
+            may_cut: returns True for a row, of so many tokens, that may be cut.
+        """
+        rows = self._rows(self.cut)
+        groups = (*rows.beside(), *self._log.from_row(rows.first))
+        shown = [(entry.origin, entry.tokens) for group in groups for entry in rows.of(group)]
+        sizes = [tokens for row, tokens in shown if row is not None and may_cut(rows, row, tokens)]
+        return _water_level(sizes, room - self.size() + sum(sizes))
 
     def plan(self, reason: Reason) -> Plan:
         """Returns the finished plan."""
