@@ -87,9 +87,7 @@ class Draft:
             before,
             rows=self._log.rendered_rows,
             keep_recent=self._limits.keep_recent,
-            results=None,
-            newest_results=None,
-            any_rows=None,
+            shortened=(),
             is_bare=False,
             thread_room=0,
             pinned=before.pins,
@@ -98,17 +96,18 @@ class Draft:
         )
         self._groups = self._log.from_row(min(first_row(self._log, before), first_row(self._log, self.cut)))
         """Those of the present verbatim part, and the system rows before it that a larger `keep_recent` shows."""
-        self._go_on(self.cut)
+        self._shorten()
 
-    def _go_on(self, cut: Cut) -> None:
-        """Goes on with a cut that shortens other rows, and measures from the end what may be shown."""
-        self.cut, rows = cut, self._rows(cut)
+    def _shorten(self, *rules: Shortening) -> None:
+        """Cuts rows by these rules too, and measures from the end what may be shown."""
+        self.cut = replace(self.cut, shortened=(*self.cut.shortened, *rules))
+        rows = self._rows()
         sizes = (_tokens(rows.of(group)) for group in reversed(self._groups))
         self._sizes = [*accumulate(sizes, initial=0)]
         """Tokens of the newest 0, 1, 2, … groups."""
 
-    def _rows(self, cut: Cut) -> Rows:
-        return Rows(self._log, cut, hides_system=self._given.hides_system)
+    def _rows(self) -> Rows:
+        return Rows(self._log, self.cut, hides_system=self._given.hides_system)
 
     def size(self) -> int:
         """Returns the tokens of the view, without the system prompt."""
@@ -132,7 +131,7 @@ class Draft:
 
     def _size(self) -> int:
         """Returns the tokens of the view without its thread."""
-        log, cut, rows = self._log, self.cut, self._rows(self.cut)
+        log, cut, rows = self._log, self.cut, self._rows()
         before = [entry for group in rows.beside() for entry in rows.of(group)]
         if cut.since and not log.opens_with_user():
             before.append(opening_entry(log))
@@ -178,7 +177,7 @@ class Draft:
         longest = self._limits.shorten_above
         until = self._log.numbered(len(self._log) - self._limits.keep_recent - 1)
         if longest is not None and until > 0:
-            self._go_on(replace(self.cut, results=Shortening(until, longest, short_length(longest))))
+            self._shorten(Shortening(until, longest, short_length(longest)))
 
     def shorten_newest_results(self) -> None:
         """Cuts the longest results, also among the newest rows but not in the last group, down to `most_left`."""
@@ -191,14 +190,14 @@ class Draft:
             return tokens > longest and rows.is_result(row) and self._log.numbered(row) <= until
 
         length = max(short_length(above), self._length(self._limits.most_left, may_cut))
-        self._go_on(replace(self.cut, newest_results=Shortening(until, max(longest, length), length)))
+        self._shorten(Shortening(until, max(longest, length), length))
 
     def shorten_longest(self) -> None:
         """Cuts the longest rows until the view fits: all rows above one length are cut to that length."""
         for aim in _AIMS:
             room = int(aim * self._limits.view_room)
             length = max(HARD_FLOOR, self._length(room, lambda rows, row, _: not rows.is_instruction(row)))
-            self._go_on(replace(self.cut, any_rows=Shortening(self._log.rendered_rows, length, length)))
+            self._shorten(Shortening(self._log.rendered_rows, length, length, only_results=False))
             if self.fits():
                 break
 
@@ -208,7 +207,7 @@ class Draft:
         Args:
             may_cut: returns True for a row, of so many tokens, that may be cut.
         """
-        rows = self._rows(self.cut)
+        rows = self._rows()
         groups = (*rows.beside(), *self._log.from_row(rows.first))
         shown = [(entry.origin, entry.tokens) for group in groups for entry in rows.of(group)]
         sizes = [tokens for row, tokens in shown if row is not None and may_cut(rows, row, tokens)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from context_summarize.core.cut import Cut, Shortening
+from context_summarize.core.cut import Cut
 from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
 from context_summarize.core.frames import no_summary, opening_entry, row_hint, summary_entry
 from context_summarize.core.groups import Group
@@ -241,12 +241,10 @@ class Rows:
     def _keep(self, row: int, tokens: int) -> int | None:
         """Returns the tokens that are kept of a row; None if it is shown whole."""
         cut, number = self.cut, self.log.numbered(row)
-        rules = list[Shortening | None]()
-        if self.is_result(row):
-            rules += [cut.results, cut.newest_results]
-        if cut.any_rows is not None and not self.is_instruction(row):
-            rules.append(cut.any_rows)
-        keeps = [rule.keep for rule in rules if rule and number <= rule.until and tokens > rule.above]
+        rules = (rule for rule in cut.shortened if number <= rule.until and tokens > rule.above)
+        keeps = [
+            rule.keep for rule in rules if (self.is_result(row) if rule.only_results else not self.is_instruction(row))
+        ]
         if row == self._first_user and row not in self.pinned:
             keeps.append(max(HARD_FLOOR, cut.ends.lengths[-1].segment_tokens))
         return min(keeps, default=None)
