@@ -6,11 +6,12 @@ import hashlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.nodes import Node
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json
 from context_summarize.redaction import Redact, redact_known
@@ -18,7 +19,15 @@ from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.groups import PartRow, read_group
 
 if TYPE_CHECKING:
-    from context_summarize.core.parts import Ends, Parts
+    from context_summarize.core.parts import Ends, Forced, Parts
+
+
+class Rendering(NamedTuple):
+    """A group as a summariser reads it."""
+
+    rows: list[PartRow]
+    length: int
+    """See `stable_length`."""
 
 
 class Log:
@@ -68,6 +77,10 @@ class Log:
         """A cache: see `made`."""
         self.parts: dict[Ends, Parts] = {}
         """A cache: see `parts_of`."""
+        self.leaves: dict[tuple[int, int, Forced | None], Node] = {}
+        """A cache: leaves, by first group, tokens of a segment, and whether and where they end early."""
+        self.readings: dict[tuple[int, int], Rendering] = {}
+        """A cache: groups that are in no leaf yet, by number and tokens of a segment."""
         self._hashes: dict[int, bytes] = {}
         """A cache: the hashes of rendered groups."""
         self._system_texts, self._grouper = set[str](), Grouper()

@@ -11,8 +11,8 @@ from dataclasses import replace
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import Draft, Plan, PlanInput, Reason
 from context_summarize.core.limits import Limits
-from context_summarize.core.nodes import derive_fan
-from context_summarize.core.parts import Ends, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
+from context_summarize.core.nodes import Length, derive_fan, derive_summary_tokens
+from context_summarize.core.parts import Ends, derive_segment_tokens, is_too_long
 
 _MOST_ROOM = 1.25
 """Summaries may take this many times their share before the oldest merge whatever their level."""

@@ -14,8 +14,8 @@ from context_summarize.config import Config
 from context_summarize.core.cut import Cut, Shortening, from_data, to_data
 from context_summarize.core.draft import Plan, PlanInput, Reason
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.parts import Ends, Forced, Length, parts_of
+from context_summarize.core.nodes import Length, Node, Summary
+from context_summarize.core.parts import Ends, Forced, parts_of
 from context_summarize.core.plan import ends_for, plan
 from context_summarize.core.view import View, nodes_of
 from context_summarize.core.view import view as view_of
