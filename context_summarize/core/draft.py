@@ -182,7 +182,7 @@ class Draft:
     def shorten_newest_results(self) -> None:
         """Cuts the longest results, also among the newest rows but not in the last group, down to `most_left`."""
         longest, above = self._limits.shorten_newest_above, self._limits.shorten_above
-        until = self._log.numbered(len(self._log) - self._log.rows_of_newest_group - 1)
+        until = self._log.numbered(self._log.row_of(self._log.summarisable(0)) - 1)
         if longest is None or above is None or until <= 0:
             return
 

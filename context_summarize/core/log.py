@@ -123,12 +123,6 @@ class Log:
         """Returns True if the first row that is neither system nor developer is a user message."""
         return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
 
-    @property
-    def rows_of_newest_group(self) -> int:
-        """How many rows the newest group has."""
-        groups = self.open_groups or self.groups[-1:]
-        return len(self) - groups[0].start if groups else 0
-
     def rendered_group(self, ordinal: int) -> Group:
         """Returns the rendered group of this number."""
         return self.groups[self.rendered[ordinal]]
