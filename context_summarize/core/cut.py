@@ -15,7 +15,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class Shortening(NamedTuple):
-    """Rows that are shown cut: those up to a message that are longer than this."""
+    """A rule for rows that are shown cut."""
 
     until: int
     """Rows up to this message, by the log's numbers."""
@@ -23,6 +23,8 @@ class Shortening(NamedTuple):
     """Tokens above which a row is cut."""
     keep: int
     """Tokens that are kept of it."""
+    only_results: bool = True
+    """False for rows of any kind, apart from the host's instructions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +43,8 @@ class Cut:
     keep_recent: _Count = 0
     """Newest rows that the compaction left alone, those included that came while it waited."""
     ends: Ends = field(default_factory=Ends)
-    results: Shortening | None = None
-    """Older results that are cut."""
-    newest_results: Shortening | None = None
-    """Results among the newest rows that are cut."""
-    any_rows: Shortening | None = None
-    """Rows of any kind that are cut, apart from the host's instructions."""
+    shortened: tuple[Shortening, ...] = ()
+    """Which rows are cut. Of several rules for a row the one that keeps least counts."""
     is_bare: bool = False
     """True if there is no room for summaries: one line represents them all."""
     thread_room: _Count = 0

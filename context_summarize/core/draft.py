@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
 from context_summarize.core.cut import Cut, Shortening
@@ -11,9 +13,9 @@ from context_summarize.core.entries import HARD_FLOOR, Entry, short_length
 from context_summarize.core.frames import no_summary, opening_entry, summary_entry
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, Summary, estimated, with_children
-from context_summarize.core.parts import Forced
-from context_summarize.core.view import Rows, first_row, leaves_of, nodes_of
+from context_summarize.core.nodes import Node, estimated, with_children
+from context_summarize.core.parts import Forced, parts_of
+from context_summarize.core.view import Rows, TextOf, View, first_row, nodes_of
 from context_summarize.redaction import withholds
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -29,26 +31,31 @@ class PlanInput:
 
     log: Log
     cut: Cut
-    """The cut in force."""
-    tokens: int
-    """Tokens of the view in force, without the system prompt."""
+    """The cut in force, with the ends of parts for the present base."""
+    shown: View
+    """The view in force."""
     limits: Limits
-    text_of: Callable[[Node], Summary | None]
+    text_of: TextOf
     """Returns the text that a new cut would show for a node; None while none is known."""
-    thread: int = 0
-    """Tokens of the thread in force."""
     hides_system: bool = False
+
+    @property
+    def thread(self) -> int:
+        """Tokens of the thread in force."""
+        return self.shown.thread.tokens if self.shown.thread else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compaction before it is made."""
+    """A compaction before it is made. Sizes are without the system prompt."""
 
     reason: Reason
     cut: Cut
     tokens_before: int
     tokens_after: int
-    """Sizes without the system prompt; after it the thread's room counts as filled."""
+    """The thread's room counts as filled."""
+    freed: int
+    """Tokens that the compaction saves, as if the thread filled its room before as it does after."""
     missing: tuple[Node, ...]
     """The nodes whose text is not known."""
     segments: int
@@ -58,13 +65,6 @@ class Plan:
     """The last step that it takes: 1 summarise, 2 end a part early, 3 halve `keep_recent`, 4 cut any row, 5 one line
     for all summaries."""
     fits: bool
-    unfilled: int = 0
-    """Tokens of its room that the thread in force does not take."""
-
-    @property
-    def freed(self) -> int:
-        """Tokens that the compaction saves, as if the thread filled its room before as it does after."""
-        return self.tokens_before + self.unfilled - self.tokens_after
 
 
 class Draft:
@@ -76,39 +76,47 @@ class Draft:
 
     def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
         self._given, self._known_only = given, known_only
-        log, before = given.log, given.cut
-        self._opening = 0 if log.opens_with_user() else opening_entry(log).tokens
-        self._sizes: tuple[object, list[int]] = (None, [])
-        """What shortens rows, and for each group of `_from` the tokens from it on."""
+        self._log, self._limits, before = given.log, given.limits, given.cut
+        self._parts = parts_of(self._log, before.ends)
+        self._parts.take_in()
         self.has_thread = True
         """False if the view has no room for the thread."""
         self.level = 1
         """The last step taken; see `Plan.level`."""
-        self.size_before = given.tokens
         self.cut = replace(
             before,
-            rows=log.rendered_rows,
-            keep_recent=given.limits.keep_recent,
-            results=None,
-            newest_results=None,
-            any_rows=None,
+            rows=self._log.rendered_rows,
+            keep_recent=self._limits.keep_recent,
+            shortened=(),
             is_bare=False,
             thread_room=0,
             pinned=before.pins,
             changed_at=0,
             unsent_at=0,
         )
-        self._from = log.from_row(min(first_row(log, before), first_row(log, self.cut)))
-        """The groups of the present verbatim part, and the system rows before it that a larger `keep_recent` shows."""
+        self._groups = self._log.from_row(min(first_row(self._log, before), first_row(self._log, self.cut)))
+        """Those of the present verbatim part, and the system rows before it that a larger `keep_recent` shows."""
+        self._shorten()
+
+    def _shorten(self, *rules: Shortening) -> None:
+        """Cuts rows by these rules too, and measures from the end what may be shown."""
+        self.cut = replace(self.cut, shortened=(*self.cut.shortened, *rules))
+        rows = self._rows()
+        sizes = (_tokens(rows.of(group)) for group in reversed(self._groups))
+        self._sizes = [*accumulate(sizes, initial=0)]
+        """Tokens of the newest 0, 1, 2, … groups."""
+
+    def _rows(self) -> Rows:
+        return Rows(self._log, self.cut, hides_system=self._given.hides_system)
 
     def size(self) -> int:
         """Returns the tokens of the view, without the system prompt."""
-        size = self._size(self.cut)
+        size = self._size()
         return size + self._thread_room(size)
 
     def fits(self) -> bool:
         """Returns True if the view fits the budget."""
-        return self.size() <= self._given.limits.view_room
+        return self.size() <= self._limits.view_room
 
     def _thread_room(self, size: int) -> int:
         """Returns the tokens that the thread may take: those that it may take now, and half of what this cut frees.
@@ -118,61 +126,45 @@ class Draft:
         if not (self.has_thread and self.cut.groups):
             return 0
         given = self._given
-        freed = self.size_before - given.thread - size
-        return max(0, min(given.limits.notes_room, given.cut.thread_room + freed // 2))
+        freed = given.shown.tokens - given.thread - size
+        return max(0, min(self._limits.notes_room, given.cut.thread_room + freed // 2))
 
-    def _size(self, cut: Cut) -> int:
+    def _size(self) -> int:
         """Returns the tokens of the view without its thread."""
-        log = self._given.log
-        rows = Rows(log, cut, hides_system=self._given.hides_system)
-        shown = sum(_tokens(rows.of(group)) for group in rows.beside())
-        nodes = no_summary(log, cut.groups).tokens if cut.is_bare and cut.groups else self._size_of(nodes_of(log, cut))
-        opening = self._opening if cut.since else 0
-        return opening + nodes + shown + self._verbatim_size(rows)
+        log, cut, rows = self._log, self.cut, self._rows()
+        before = [entry for group in rows.beside() for entry in rows.of(group)]
+        if cut.since and not log.opens_with_user():
+            before.append(opening_entry(log))
+        if cut.is_bare and cut.groups:
+            before.append(no_summary(log, cut.groups))
+        nodes = 0 if cut.is_bare else sum(map(self._size_of, nodes_of(log, cut)))
+        gone = bisect_left(self._groups, rows.first, key=lambda group: group.start)
+        return _tokens(before) + nodes + self._sizes[len(self._groups) - gone]
 
-    def _verbatim_size(self, rows: Rows) -> int:
-        cut, log = rows.cut, self._given.log
-        what = (cut.results, cut.newest_results, cut.any_rows, cut.pinned)
-        if self._sizes[0] != what:
-            from_here, total = [0], 0
-            for group in reversed(self._from):
-                total += _tokens(rows.of(group))
-                from_here.append(total)
-            self._sizes = (what, from_here[::-1])
-        first = self._from[0].start if self._from else 0
-        gone = log.group_position(rows.first) - log.group_position(first)
-        return self._sizes[1][min(gone, len(self._from))]
+    def _size_of(self, node: Node) -> int:
+        text = self._given.text_of(node)
+        return estimated([node]) if text is None else summary_entry(self._log, node, text).tokens
 
-    def _size_of(self, nodes: Sequence[Node]) -> int:
-        """Returns the tokens of the rows of these nodes."""
-        log, given = self._given.log, self._given
-        known = ((node, given.text_of(node)) for node in nodes)
-        return sum(estimated([node]) if text is None else summary_entry(log, node, text).tokens for node, text in known)
-
-    def missing(self, cut: Cut) -> tuple[Node, ...]:
+    def _missing(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut whose texts are not known."""
-        if cut.is_bare:
-            return ()
-        return tuple(node for node in nodes_of(self._given.log, cut) if self._given.text_of(node) is None)
+        nodes = () if cut.is_bare else nodes_of(self._log, cut)
+        return tuple(node for node in nodes if self._given.text_of(node) is None)
 
     def summarise(self, keep_recent: int, goal: int) -> None:
         """Summarises the oldest parts until the view takes no more than `goal` tokens."""
-        log = self._given.log
-        if not self.cut.ends.lengths:
-            return
-        parts, limit = leaves_of(log, self.cut), log.summarisable(keep_recent)
-        for leaf in parts.leaves[parts.count(self.cut.groups) :]:
+        limit = self._log.summarisable(keep_recent)
+        for leaf in self._parts.leaves[self._parts.count(self.cut.groups) :]:
             if leaf.end_group > limit or self.size() <= goal:
                 break
             longer = replace(self.cut, groups=leaf.end_group)
-            if not (self._known_only and self.missing(longer)):
+            if not (self._known_only and self._missing(longer)):
                 self.cut = longer
 
     def end_early(self, keep_recent: int, focus: str | None = None) -> None:
         """Summarises the rows between the last closed part and the newest rows, as a part that ends early."""
-        log, cut = self._given.log, self.cut
+        log, cut = self._log, self.cut
         end = log.summarisable(keep_recent)
-        if end <= cut.groups or not cut.ends.lengths or not leaves_of(log, cut).is_long_enough(cut.groups, end):
+        if end <= cut.groups or not self._parts.is_long_enough(cut.groups, end):
             return
         focus = log.redact(focus) if focus and log.redact else focus
         focus = None if withholds(log.redact) else focus
@@ -182,70 +174,63 @@ class Draft:
 
     def shorten_results(self) -> None:
         """Cuts results above `shorten_above` tokens, except those among the newest `keep_recent` rows."""
-        log, longest = self._given.log, self._given.limits.shorten_above
-        until = log.numbered(len(log) - self._given.limits.keep_recent - 1)
+        longest = self._limits.shorten_above
+        until = self._log.numbered(len(self._log) - self._limits.keep_recent - 1)
         if longest is not None and until > 0:
-            self.cut = replace(self.cut, results=Shortening(until, longest, short_length(longest)))
+            self._shorten(Shortening(until, longest, short_length(longest)))
 
     def shorten_newest_results(self) -> None:
         """Cuts the longest results, also among the newest rows but not in the last group, down to `most_left`."""
-        log, limits = self._given.log, self._given.limits
-        longest, above = limits.shorten_newest_above, limits.shorten_above
-        until = log.numbered(len(log) - log.rows_of_newest_group - 1)
+        longest, above = self._limits.shorten_newest_above, self._limits.shorten_above
+        until = self._log.numbered(self._log.row_of(self._log.summarisable(0)) - 1)
         if longest is None or above is None or until <= 0:
             return
-        rows = Rows(log, self.cut)
-        shown = (entry for group in log.from_row(rows.first) for entry in rows.of(group))
-        sizes = [
-            entry.tokens
-            for entry in shown
-            if entry.origin is not None
-            and entry.tokens > longest
-            and rows.is_result(entry.origin)
-            and log.numbered(entry.origin) <= until
-        ]
-        length = max(short_length(above), _water_level(sizes, limits.most_left - self.size() + sum(sizes)))
-        if any(size > length for size in sizes):
-            self.cut = replace(self.cut, newest_results=Shortening(until, length, length))
+
+        def may_cut(rows: Rows, row: int, tokens: int) -> bool:
+            return tokens > longest and rows.is_result(row) and self._log.numbered(row) <= until
+
+        length = max(short_length(above), self._length(self._limits.most_left, may_cut))
+        self._shorten(Shortening(until, max(longest, length), length))
 
     def shorten_longest(self) -> None:
         """Cuts the longest rows until the view fits: all rows above one length are cut to that length."""
-        log = self._given.log
         for aim in _AIMS:
-            rows = Rows(log, self.cut, hides_system=self._given.hides_system)
-            groups = (*rows.beside(), *log.from_row(rows.first))
-            sizes = [
-                entry.tokens
-                for group in groups
-                for entry in rows.of(group)
-                if entry.origin is not None and not rows.is_instruction(entry.origin)
-            ]
-            room = int(aim * self._given.limits.view_room) - self.size() + sum(sizes)
-            length = max(HARD_FLOOR, _water_level(sizes, room))
-            self.cut = replace(self.cut, any_rows=Shortening(log.rendered_rows, length, length))
+            room = int(aim * self._limits.view_room)
+            length = max(HARD_FLOOR, self._length(room, lambda rows, row, _: not rows.is_instruction(row)))
+            self._shorten(Shortening(self._log.rendered_rows, length, length, only_results=False))
             if self.fits():
                 break
 
+    def _length(self, room: int, may_cut: Callable[[Rows, int, int], bool]) -> int:
+        """Returns the length to which rows must be cut for the view to take so many tokens.
+
+        Args:
+            may_cut: returns True for a row, of so many tokens, that may be cut.
+        """
+        rows = self._rows()
+        groups = (*rows.beside(), *self._log.from_row(rows.first))
+        shown = [(entry.origin, entry.tokens) for group in groups for entry in rows.of(group)]
+        sizes = [tokens for row, tokens in shown if row is not None and may_cut(rows, row, tokens)]
+        return _water_level(sizes, room - self.size() + sum(sizes))
+
     def plan(self, reason: Reason) -> Plan:
         """Returns the finished plan."""
-        given, log = self._given, self._given.log
-        size = self._size(self.cut)
+        given, size, before = self._given, self._size(), self._given.shown.tokens
         room = self._thread_room(size)
-        old = {(node.key, node.first_group) for node in with_children(nodes_of(log, given.cut))}
-        nodes = nodes_of(log, self.cut)
-        new = [node for node in with_children(nodes) if (node.key, node.first_group) not in old]
-        after = size + room
+        old = {*with_children(nodes_of(self._log, given.cut))}
+        nodes = nodes_of(self._log, self.cut)
+        new = [node for node in with_children(nodes) if node not in old]
         return Plan(
             reason=reason,
             cut=replace(self.cut, thread_room=room),
-            tokens_before=self.size_before,
-            tokens_after=after,
-            missing=self.missing(self.cut),
+            tokens_before=before,
+            tokens_after=size + room,
+            freed=before + given.cut.thread_room - given.thread - size - room,
+            missing=self._missing(self.cut),
             segments=sum(not node.children for node in new),
             merged=sum(bool(node.children) and node in nodes for node in new),
             level=self.level,
-            fits=after <= given.limits.view_room,
-            unfilled=given.cut.thread_room - given.thread,
+            fits=size + room <= self._limits.view_room,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from context_summarize.core.groups import Group, answered_calls
+from context_summarize.core.groups import Group
 from context_summarize.messages.rows import JsonRow, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.view_rows import synthetic_result, view_row
@@ -33,7 +33,7 @@ def group_entries(rows: Sequence[Row], group: Group, tokens: Callable[[int], int
     Args:
         rows: the whole history.
     """
-    answers = {index: [call.id for call in calls] for index, calls in answered_calls(group).items()}
+    answers = {index: [call.id for call in calls] for index, calls in group.answers.items()}
     first, between = list[Entry](), list[Entry]()
     for index in range(group.start, group.end):
         row = view_row(rows[index], answers.get(index))

@@ -30,11 +30,8 @@ _TAG = 4
 
 def summary_entry(log: Log, node: Node, summary: Summary) -> Entry:
     """Returns the row that represents a node. The first one of a view explains them all."""
-    place = (node.key, node.first_group, summary.text)
-    found = log.summary_rows.get(place)
-    if found is None:
-        found = log.summary_rows[place] = _summary_entry(log, node, summary)
-    return found
+    what = (node.key, node.first_group, summary.text)
+    return log.made(-1, what, lambda: [_summary_entry(log, node, summary)])[0]
 
 
 def _summary_entry(log: Log, node: Node, summary: Summary) -> Entry:

@@ -40,6 +40,6 @@ def kept(thread: Thread, groups: tuple[int, int], before: View, after: View) -> 
 def _values(shown: View, entries: Sequence[Entry]) -> Set[str]:
     """Returns the values in these rows of a view. The numbers in the frames of our own rows are none."""
     texts = [*texts_of(entry.row for entry in entries if entry.origin is not None)]
-    texts += [summary.text for summary in shown.summaries]
+    texts += [summary.text for summary in shown.texts.values()]
     texts += shown.thread.row["content"].split("\n")[1:-1] if shown.thread else []
     return spelled_values("\n".join(texts))

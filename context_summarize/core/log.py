@@ -5,20 +5,29 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from context_summarize.background import LONG
 from context_summarize.core.entries import Entry, group_entries
-from context_summarize.core.groups import Group, Grouper, answered_calls
+from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.nodes import Node
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, Row, compact_json
+from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json
 from context_summarize.redaction import Redact, redact_known
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.groups import PartRow, read_group
 
 if TYPE_CHECKING:
-    from context_summarize.core.parts import Ends, Parts
+    from context_summarize.core.parts import Ends, Forced, Parts
+
+
+class Rendering(NamedTuple):
+    """A group as a summariser reads it."""
+
+    rows: list[PartRow]
+    length: int
+    """See `stable_length`."""
 
 
 class Log:
@@ -52,7 +61,6 @@ class Log:
         self.redact_for_keys = redact and redact_known  # the user's own patterns may be too slow to search a text
         self.recall, self.summary_role = recall, summary_role
         self.rows: list[Row] = []
-        self.first_user: JsonRow | None = None
         self.tokens = array("q")  # -1 while not counted
         self._numbers = array("q")
         """For each row, how many rows are rendered up to it."""
@@ -65,18 +73,14 @@ class Log:
         """Rendered groups that are user messages."""
         self.always_verbatim: array[int] = array("q")
         """Positions in `groups` of the groups that are never summarised; of equal system rows only the first counts."""
-        self.shortened: dict[tuple[int, int, int], Entry] = {}
-        """A cache: shortened rows of views, by row, kept tokens and tokens before."""
-        self.unbound: dict[tuple[int, bool], Entry | None] = {}
-        """A cache: assistant rows from before a change of the view, by row and whether their thinking stays."""
-        self.summary_rows: dict[tuple[str, int, str], Entry] = {}
-        """A cache: rows of summaries, by key, first group and text."""
+        self._made: dict[tuple[int, tuple[object, ...]], tuple[Entry, ...]] = {}
+        """A cache: see `made`."""
         self.parts: dict[Ends, Parts] = {}
         """A cache: see `parts_of`."""
-        self._entries: dict[int, tuple[Entry, ...]] = {}
-        """A cache: the entries of closed groups, by the row at which the group starts."""
-        self._open_entries: tuple[Group, tuple[Entry, ...]] | None = None
-        """A cache: the last open group, and its entries. Each new row makes another open group."""
+        self.leaves: dict[tuple[int, int, Forced | None], Node] = {}
+        """A cache: leaves, by first group, tokens of a segment, and whether and where they end early."""
+        self.readings: dict[tuple[int, int], Rendering] = {}
+        """A cache: groups that are in no leaf yet, by number and tokens of a segment."""
         self._hashes: dict[int, bytes] = {}
         """A cache: the hashes of rendered groups."""
         self._system_texts, self._grouper = set[str](), Grouper()
@@ -84,19 +88,15 @@ class Log:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, row: Row, tokens: int = -1) -> list[Group]:
-        """Appends one analysed row; returns the groups that it closes. `tokens` -1 leaves the counting for later."""
+    def add(self, row: Row, tokens: int = -1) -> None:
+        """Appends one analysed row; `tokens` -1 leaves the counting for later."""
         index = len(self.rows)
         self.rows.append(row)
         self._numbers.append((self._numbers[-1] if index else 0) + row.rendered)
-        if row.user and self.first_user is None:
-            self.first_user = row.raw
         self.tokens.append(tokens)
-        closed = self._grouper.feed(index, row)
-        for group in closed:
+        for group in self._grouper.feed(index, row):
             self._close(group)
         self.open_groups = self._grouper.open_groups()
-        return closed
 
     def _is_repeated(self, row: Row) -> bool:
         """Remembers a system row; returns True if an equal one came before: hosts may add their prompt repeatedly."""
@@ -113,20 +113,15 @@ class Log:
         self.groups.append(group)  # first: a thread that finds its position in `rendered` must find the group too
         if new:
             self.always_verbatim.append(position)
-        if group.rendered:
+        first = self.rows[group.start]
+        if first.rendered:
             self.rendered.append(position)
-            if group.user:
+            if first.user:
                 self.users.append(len(self.rendered) - 1)
 
     def opens_with_user(self) -> bool:
         """Returns True if the first row that is neither system nor developer is a user message."""
         return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES and not row.hidden), False)
-
-    @property
-    def rows_of_newest_group(self) -> int:
-        """How many rows the newest group has."""
-        groups = self.open_groups or self.groups[-1:]
-        return len(self) - groups[0].start if groups else 0
 
     def rendered_group(self, ordinal: int) -> Group:
         """Returns the rendered group of this number."""
@@ -233,44 +228,36 @@ class Log:
 
     def entries(self, group: Group) -> tuple[Entry, ...]:
         """Returns the rows of a group as views show them whole."""
-        if not group.open:
-            found = self._entries.get(group.start)
-            if found is None:
-                found = self._entries[group.start] = self._made_entries(group)
-            return found
-        found_open = self._open_entries  # a thread may replace it meanwhile
-        if found_open is None or found_open[0] is not group:
-            found_open = self._open_entries = (group, self._made_entries(group))
-        return found_open[1]
+        return self.made(
+            group.start,
+            ("group", group.end, group.open),
+            lambda: group_entries(self.rows, group, self.count_row, self.count),
+        )
 
-    def _made_entries(self, group: Group) -> tuple[Entry, ...]:
-        return group_entries(self.rows, group, self.count_row, self.count)
+    def made(self, row: int, what: tuple[object, ...], make: Callable[[], Iterable[Entry]]) -> tuple[Entry, ...]:
+        """Returns what `make` makes of this row, from a cache if it was made before; row -1 is none of the history."""
+        found = self._made.get((row, what))
+        if found is None:
+            found = self._made[row, what] = tuple(make())
+        return found
 
-    def take_in(self, index: int, closed: Iterable[Group]) -> None:
-        """Counts the tokens of a row, and makes the entries of the groups that it has closed."""
-        self.count_row(index)
-        for group in closed:
-            self.entries(group)
-
-    def make_entries_from(self, row: int) -> None:
-        """Counts the tokens of all rows from this one on, and makes the entries of their groups."""
+    def take_in(self, row: int) -> None:
+        """Counts the tokens of all rows from this one on, and makes the entries of the groups that end behind it."""
         for index in range(row, len(self.rows)):
             self.count_row(index)
-        for group in self.from_row(row):
+        for group in self.groups[bisect_right(self.groups, row, key=lambda group: group.end) :]:
             self.entries(group)
 
     def forget_before(self, row: int) -> None:
-        """Drops what is cached of rows before this one, and the rows of summaries."""
-        entries = self._entries.copy()  # a thread may be adding to it
-        self._entries = {start: found for start, found in entries.items() if start >= row}
-        self.shortened = {key: found for key, found in self.shortened.copy().items() if key[0] >= row}
-        self.unbound = {key: found for key, found in self.unbound.items() if key[0] >= row}
-        self.summary_rows = {}
+        """Drops what is made of rows before this one, and of none."""
+        made = self._made.copy()  # a thread may be adding to it
+        self._made = {key: found for key, found in made.items() if key[0] >= row}
 
     def read(self, group: Group, redact: Redact | None = None) -> list[PartRow]:
         """Returns the rendered rows of a group; see `read_group`."""
-        answers = {at - group.start: calls for at, calls in answered_calls(group).items()}
-        return read_group(self.rows[group.start : group.end], answers, group.missing, redact, self.first_user)
+        answers = {at - group.start: calls for at, calls in group.answers.items()}
+        first_user = self.rows[self.row_of(self.users[0])].raw if self.users else None
+        return read_group(self.rows[group.start : group.end], answers, group.missing, redact, first_user)
 
     def hash_of(self, ordinal: int) -> bytes:
         """Returns the hash of one rendered group."""
@@ -285,12 +272,8 @@ class Log:
         same = (at for at in range(len(self.rendered)) if self.hash_of(at).hex() == hash_)
         return min(same, key=lambda at: abs(at - number), default=None)
 
-    def running_hash(self, seed: str, until: int) -> str:
-        """Returns the running hash after the rendered groups [0, until), uncut and unredacted."""
-        return hashlib.sha256(seed.encode() + b"".join(map(self.hash_of, range(until)))).hexdigest()
-
     def running_hashes(self, seed: str, until: int) -> list[str]:
-        """Returns the running hash after each of the rendered groups [0, until)."""
+        """Returns the running hash after each of the rendered groups [0, until), uncut and unredacted."""
         running, found = hashlib.sha256(seed.encode()), []
         for ordinal in range(until):
             running.update(self.hash_of(ordinal))

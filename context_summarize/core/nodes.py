@@ -90,33 +90,45 @@ def estimated(nodes: Iterable[Node]) -> int:
     return sum(node.summary_tokens + FRAME_TOKENS + (0 if node.first_group else _TOLD_TOKENS) for node in nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class Fan:
-    """How summaries merge: leaves are the digits of a number whose base is `most`."""
+def derive_summary_tokens(segment_tokens: int) -> int:
+    """Returns a sixteenth of a segment, within 64…1,600 tokens; at most half of the segment."""
+    return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
 
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The length of segments from one rendered group on, and how their summaries merge.
+
+    Leaves are the digits of a number whose base is `most`.
+    """
+
+    from_group: int
+    segment_tokens: int
     most: int
     """Of `most` + 1 nodes of a level the oldest `most` become one of the next."""
     room: int
     """Estimated tokens beyond which the two oldest nodes become one, whatever their levels."""
-    summary_tokens: int
-    """The length of a leaf's summary."""
-    merge_hash: str
 
-    def grown(self, nodes: Sequence[Node], leaf: Node) -> tuple[Node, ...]:
+    @property
+    def summary_tokens(self) -> int:
+        """Tokens of a segment's summary."""
+        return derive_summary_tokens(self.segment_tokens)
+
+    def grown(self, nodes: Sequence[Node], leaf: Node, template_hash: str) -> tuple[Node, ...]:
         """Returns the digits once one more leaf has come."""
         found = [*nodes, leaf]
         level = leaf.level
         while len(run := [at for at, node in enumerate(found) if node.level == level]) > self.most:
             oldest = found[run[0] : run[0] + self.most]
-            found[run[0] : run[0] + self.most] = [merge_node(oldest, self.merge_hash, self.summary_tokens)]
+            found[run[0] : run[0] + self.most] = [merge_node(oldest, template_hash, self.summary_tokens)]
             level += 1
         return tuple(found)
 
-    def capped(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+    def capped(self, nodes: Sequence[Node], template_hash: str) -> tuple[Node, ...]:
         """Returns the nodes to show: the digits, the oldest of them merged until their estimate is within the room."""
         found = [*nodes]
         while len(found) > 1 and estimated(found) > self.room:
-            found[:2] = [merge_node(found[:2], self.merge_hash, self.summary_tokens)]
+            found[:2] = [merge_node(found[:2], template_hash, self.summary_tokens)]
         return tuple(found)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from context_summarize.core.context import context, rows_around
-from context_summarize.core.log import Log
-from context_summarize.core.nodes import Fan, Node, segment_key
+from context_summarize.core.log import Log, Rendering
+from context_summarize.core.nodes import Length, Node, derive_summary_tokens, segment_key
 from context_summarize.redaction import Redact
 from context_summarize.transcript.groups import PartRow
 from context_summarize.transcript.marks import renumber
@@ -25,11 +25,6 @@ def derive_segment_tokens(base: int) -> int:
     exponent = math.log2(max(base, 1) / 8)
     nearest = math.ceil(exponent - 0.5)
     return int(min(16_384, max(_LEAST, 2**nearest)))
-
-
-def derive_summary_tokens(segment_tokens: int) -> int:
-    """Returns a sixteenth of a segment, within 64…1,600 tokens; at most half of the segment."""
-    return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
 
 
 def is_too_long(segment_tokens: int, base: int) -> bool:
@@ -57,23 +52,6 @@ def next_end(groups: Iterable[tuple[int, bool]], segment_tokens: int) -> int | N
         if cut is None and total >= size:
             cut, cut_total = at + 1, total
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """The length of segments from one rendered group on, with the tree that their summaries grow into."""
-
-    from_group: int
-    segment_tokens: int
-    most: int
-    """See `Fan.most`."""
-    room: int
-    """See `Fan.room`."""
-
-    @property
-    def summary_tokens(self) -> int:
-        """Tokens of a segment's summary."""
-        return derive_summary_tokens(self.segment_tokens)
 
 
 class Forced(NamedTuple):
@@ -108,32 +86,25 @@ class Parts:
     A cache: the same log and ends always give the same leaves.
 
     Args:
-        like: other parts of this log, whose equal leaves are taken over.
+        ends: with the length of the first part at least.
     """
 
-    def __init__(self, log: Log, ends: Ends, like: Parts | None = None) -> None:
+    def __init__(self, log: Log, ends: Ends) -> None:
         self.log, self.ends = log, ends
         self.leaves: list[Node] = []
         self._digits: list[tuple[Node, ...]] = [()]
         """The digits of the tree after so many leaves."""
-        self._rendered: dict[int, _Rendering] = {}
-        """The groups that are in no leaf yet, measured for the newest length, and redacted."""
-        if like is not None and like.ends.lengths:
-            self._take_over(like)
-
-    def _take_over(self, like: Parts) -> None:
-        for leaf in like.leaves:
-            at, ends = leaf.first_group, self.ends
-            if ends.length_at(at) != like.ends.length_at(at) or ends.forced_at(at) != like.ends.forced_at(at):
-                break
+        while (leaf := log.leaves.get(self._place())) is not None:
             self._add(leaf)
-        if like.ends.lengths[-1] == self.ends.lengths[-1]:
-            self._rendered = dict(like._rendered)
 
     @property
     def end(self) -> int:
         """The rendered group at which the next leaf begins."""
         return self.leaves[-1].end_group if self.leaves else 0
+
+    def _place(self) -> tuple[int, int, Forced | None]:
+        """Returns all that decides what the next leaf is, apart from the rows."""
+        return self.end, self.ends.length_at(self.end).segment_tokens, self.ends.forced_at(self.end)
 
     def _uncut(self) -> range:
         """Returns the closed rendered groups that are in no leaf yet."""
@@ -141,8 +112,8 @@ class Parts:
 
     def backlog(self) -> int:
         """Returns about how many characters `render_ahead` must read."""
-        unread = (ordinal for ordinal in self._uncut() if ordinal not in self._rendered)
-        first = next(unread, len(self.log.rendered))
+        length, readings = self.ends.lengths[-1].segment_tokens, self.log.readings
+        first = next((at for at in self._uncut() if (at, length) not in readings), len(self.log.rendered))
         return self.log.characters_from(self.log.row_of(first))
 
     def render_ahead(self) -> None:
@@ -151,34 +122,36 @@ class Parts:
             self._rendering(ordinal, self.ends.lengths[-1].segment_tokens)
             self.log.hash_of(ordinal)  # a cut is saved under these hashes
 
-    def _rendering(self, ordinal: int, length: int) -> _Rendering:
-        found = self._rendered.get(ordinal)
-        if found is None or length != self.ends.lengths[-1].segment_tokens:
+    def _rendering(self, ordinal: int, length: int) -> Rendering:
+        found = self.log.readings.get((ordinal, length))
+        if found is None:
             rows = self.log.read(self.log.rendered_group(ordinal), self.log.redact_for_keys)
-            found = _Rendering(rows, stable_length(rows, length))
-        if length == self.ends.lengths[-1].segment_tokens:
-            self._rendered[ordinal] = found
+            found = self.log.readings[ordinal, length] = Rendering(rows, stable_length(rows, length))
         return found
 
     def take_in(self) -> None:
         """Cuts the groups that have closed since the last time into leaves."""
         while (leaf := self._next_leaf()) is not None:
             self._add(leaf)
-        for ordinal in [*self._rendered]:  # a copy, because a thread may be adding to it
-            if ordinal < self.end:
-                del self._rendered[ordinal]
+        for place in [*self.log.readings]:  # a copy, because a thread may be adding to it
+            if place[0] < self.end:
+                del self.log.readings[place]
 
     def _next_leaf(self) -> Node | None:
         """Returns the next leaf; None while it is not closed."""
-        first, groups = self.end, self._uncut()
-        length = self.ends.length_at(first).segment_tokens
-        if (forced := self.ends.forced_at(first)) is not None:
-            return self._leaf(first, forced.end, length, forced) if forced.end <= groups.stop else None
-        sizes = ((self._rendering(at, length).length, self.log.rendered_group(at).user) for at in groups)
-        count = next_end(sizes, length)
-        return None if count is None else self._leaf(first, first + count, length)
+        first, length, forced = place = self._place()
+        groups = self._uncut()
+        if forced is not None:
+            count = forced.end - first if forced.end <= groups.stop else None
+        else:
+            sizes = ((self._rendering(at, length).length, self.log.rows[self.log.row_of(at)].user) for at in groups)
+            count = next_end(sizes, length)
+        if count is None:
+            return None
+        found = self.log.leaves[place] = self._leaf(first, first + count, length, forced)
+        return found
 
-    def _leaf(self, first: int, end: int, length: int, forced: Forced | None = None) -> Node:
+    def _leaf(self, first: int, end: int, length: int, forced: Forced | None) -> Node:
         groups = [self._rendering(at, length) for at in range(first, end)]
         tokens, focus = derive_summary_tokens(length), forced and forced.focus
         if forced is not None:
@@ -189,11 +162,8 @@ class Parts:
 
     def _add(self, leaf: Node) -> None:
         self.leaves.append(leaf)
-        fan = self._fan(self.ends.length_at(leaf.first_group))
-        self._digits.append(fan.grown(self._digits[-1], leaf))
-
-    def _fan(self, length: Length) -> Fan:
-        return Fan(length.most, length.room, length.summary_tokens, self.log.hashes[1])
+        length = self.ends.length_at(leaf.first_group)
+        self._digits.append(length.grown(self._digits[-1], leaf, self.log.hashes[1]))
 
     def count(self, until: int) -> int:
         """Returns how many leaves end at or before this rendered group."""
@@ -207,7 +177,7 @@ class Parts:
     def tree(self, until: int) -> tuple[Node, ...]:
         """Returns the nodes that represent the leaves before this rendered group, the oldest first."""
         count = self.count(until)
-        return self._fan(self.ends.lengths[-1]).capped(self._digits[count]) if count else ()
+        return self.ends.lengths[-1].capped(self._digits[count], self.log.hashes[1])
 
     def is_long_enough(self, start: int, end: int) -> bool:
         """Returns True if these rendered groups may become a part that ends early: a summary makes them shorter."""
@@ -216,15 +186,7 @@ class Parts:
         return sum(group.length for group in groups) // 4 >= 2 * _short_tokens(groups, length.summary_tokens)
 
 
-class _Rendering(NamedTuple):
-    """A group as a summariser reads it."""
-
-    rows: list[PartRow]
-    length: int
-    """See `stable_length`."""
-
-
-def _short_tokens(groups: Iterable[_Rendering], tokens: int) -> int:
+def _short_tokens(groups: Iterable[Rendering], tokens: int) -> int:
     """Returns the length of the summary of a part that ends early."""
     return min(tokens, max(48, sum(group.length for group in groups) // 16))
 
@@ -233,8 +195,7 @@ def parts_of(log: Log, ends: Ends) -> Parts:
     """Returns the parts of a log for these ends, from the log's cache."""
     found = log.parts.get(ends)
     if found is None:
-        like = next(reversed(log.parts.values()), None)
-        found = Parts(log, ends, like)
+        found = Parts(log, ends)
         log.parts = {**dict([*log.parts.items()][-2:]), ends: found}
     return found
 

@@ -6,18 +6,13 @@ Once no text is missing, the plan is exact, but for the thread, whose room count
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
 from dataclasses import replace
 
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import Draft, Plan, PlanInput, Reason
-from context_summarize.core.entries import Entry, short_length
 from context_summarize.core.limits import Limits
-from context_summarize.core.log import Log
-from context_summarize.core.nodes import derive_fan
-from context_summarize.core.parts import Ends, Length, derive_segment_tokens, derive_summary_tokens, is_too_long
-from context_summarize.core.view import Rows, cut_entry
+from context_summarize.core.nodes import Length, derive_fan, derive_summary_tokens
+from context_summarize.core.parts import Ends, derive_segment_tokens, is_too_long
 
 _MOST_ROOM = 1.25
 """Summaries may take this many times their share before the oldest merge whatever their level."""
@@ -67,7 +62,7 @@ def next_plan(given: PlanInput) -> Plan:
     """Returns the plan of the next compaction at the threshold, as far as parts are closed."""
     draft, limits = Draft(given), given.limits
     # The next compaction will free the tokens between threshold and target; this plan frees as many.
-    goal = draft.size_before - (limits.threshold_room - limits.target_room)
+    goal = given.shown.tokens - (limits.threshold_room - limits.target_room)
     draft.shorten_results()
     draft.summarise(0, goal)
     return draft.plan("threshold")
@@ -94,28 +89,3 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
     if not draft.fits() and draft.cut.groups:
         draft.level = 5
         draft.cut = replace(draft.cut, is_bare=True)
-
-
-def long_results(log: Log, cut: Cut, limits: Limits) -> list[Entry]:
-    """Returns the results that a plan will cut and that are not cut yet."""
-    longest, rows = limits.shorten_above, Rows(log, cut)
-    if longest is None:
-        return []
-    keep, end = short_length(longest), len(log) - limits.keep_recent
-    groups = itertools.takewhile(lambda group: group.start < end, log.from_row(rows.first))
-    entries = [(entry, entry.origin) for group in groups for entry in log.entries(group)]
-    return [
-        entry
-        for entry, row in entries
-        if row is not None
-        and entry.tokens > longest
-        and rows.is_result(row)
-        and (row, keep, entry.tokens) not in log.shortened
-    ]
-
-
-def shorten_ahead(log: Log, entries: Iterable[Entry], limits: Limits) -> None:
-    """Cuts these results before a plan needs them; a thread may do it."""
-    keep = short_length(limits.shorten_above or 0)  # where it is None, there are no entries
-    for entry in entries:
-        cut_entry(log, entry, keep)

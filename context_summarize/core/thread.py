@@ -72,7 +72,7 @@ class Thread:
         try:
             if not any(_speaks(row.raw) for row in log.rows[group.start + 1 : group.end]):
                 # The first row alone: the one with the calls, or the only one. Results would take long to redact.
-                group = replace(group, end=group.start + 1, answers=(), missing=())
+                group = replace(group, end=group.start + 1, answers={}, missing=())
             return read(log.read(group, log.redact), number, self._signs)
         except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
             if not self._has_failed:

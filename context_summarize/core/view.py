@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
-from context_summarize.core.cut import Cut, Shortening
+from context_summarize.core.cut import Cut
 from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
 from context_summarize.core.frames import no_summary, opening_entry, row_hint, summary_entry
 from context_summarize.core.groups import Group
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.parts import Parts, parts_of
+from context_summarize.core.parts import parts_of
 from context_summarize.messages.reading import is_hook, is_instruction
 from context_summarize.messages.rows import SHOWN, SYSTEM_ROLES, JsonRow, copy_json
 from context_summarize.messages.view_rows import unbound
@@ -27,29 +27,25 @@ TextOf = Callable[[Node], Summary | None]
 class View:
     """The rows of a request, in their order. They are shared: callers must not change them."""
 
-    nodes: tuple[Node, ...] = ()
-    """What represents the summarised groups."""
-    summaries: tuple[Summary, ...] = ()
-    """The texts of the nodes that have one."""
-    missing: tuple[Node, ...] = ()
-    """The nodes without a text. A view that is shown has none."""
-    top: tuple[Entry, ...] = ()
+    texts: Mapping[Node, Summary]
+    """What represents the summarised groups. In a view that is shown every node has a text."""
+    top: Sequence[Entry]
     """The rows of the nodes, each after the rows of its range that are shown verbatim as well."""
     thread: Entry | None = None
-    newest: tuple[Entry, ...] = ()
+    newest: Sequence[Entry]
     """The newest user message, if it is summarised, and what the user has pinned after it."""
-    verbatim: Sequence[Entry] = ()
-    open: Sequence[Entry] = ()
+    verbatim: Sequence[Entry]
+    open: Sequence[Entry]
     """The calls at the end that may still get results, and the results so far."""
-    left: int = 0
+    left: int
     """Tokens of the rows that were there when the view last changed otherwise than by growth."""
-    shortened: frozenset[int] = field(default_factory=frozenset)
+    shortened: Set[int]
     """The log's rows that are shown cut."""
 
     @property
-    def head(self) -> tuple[Entry, ...]:
+    def head(self) -> list[Entry]:
         """The rows before the verbatim part."""
-        return (*self.top, *([self.thread] if self.thread else []), *self.newest)
+        return [*self.top, *([self.thread] if self.thread else []), *self.newest]
 
     @property
     def entries(self) -> list[Entry]:
@@ -92,10 +88,9 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
         hides_system: True if a prompt of the host's factory replaces stored system rows.
     """
     rows = Rows(log, cut, hides_system=hides_system)
-    nodes = nodes_of(log, cut)
-    texts = {node: text for node in nodes if (text := text_of(node)) is not None}
+    texts = {node: text for node in nodes_of(log, cut) if (text := text_of(node)) is not None}
     before, behind = rows.around_thread()
-    top = tuple(_top(rows, before, [(node, summary_entry(log, node, text)) for node, text in texts.items()]))
+    top = [*_top(rows, before, texts)]
     newest = [entry for group in behind for entry in rows.of(group)]
     verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
     for group in log.groups[log.group_position(rows.first) :]:
@@ -105,11 +100,9 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
             left += sum(entry.tokens for entry in entries)
     open_rows = [entry for group in log.open_groups for entry in rows.of(group)]
     return View(
-        nodes=nodes,
-        summaries=tuple(texts.values()),
-        missing=tuple(node for node in nodes if node not in texts),
+        texts=texts,
         top=top,
-        newest=tuple(newest),
+        newest=newest,
         verbatim=verbatim,
         open=open_rows,
         left=left,
@@ -127,28 +120,21 @@ def nodes_of(log: Log, cut: Cut) -> tuple[Node, ...]:
     return parts.tree(cut.groups)
 
 
-def leaves_of(log: Log, cut: Cut) -> Parts:
-    """Returns the parts of a log whose base is known, as far as they are closed now."""
-    parts = parts_of(log, cut.ends)
-    parts.take_in()
-    return parts
-
-
 def first_row(log: Log, cut: Cut) -> int:
     """Returns the row at which the verbatim part begins."""
     return log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
 
 
-def _top(rows: Rows, beside: list[Group], shown: Sequence[tuple[Node, Entry]]) -> Iterator[Entry]:
+def _top(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
     """Yields the row of each node after the verbatim groups of its range."""
     log, cut = rows.log, rows.cut
     if cut.since and not log.opens_with_user():
         yield opening_entry(log)
-    for node, entry in () if cut.is_bare else shown:
+    for node, text in () if cut.is_bare else texts.items():
         end = log.rendered_group(node.end_group - 1).end
         while beside and beside[0].start < end:
             yield from rows.of(beside.pop(0))
-        yield entry
+        yield summary_entry(log, node, text)
     for group in beside:
         yield from rows.of(group)
     if cut.is_bare and cut.groups:
@@ -209,24 +195,26 @@ class Rows:
         """Returns the rows of a group as they are shown."""
         entries: Sequence[Entry] = self.log.entries(group)
         if group.start < self._bound_from:
-            entries = [kept for entry in entries if (kept := self._unbound(entry)) is not None]
+            entries = [kept for entry in entries for kept in self._unbound(entry)]
         if self._hides_system:
             entries = [entry for entry in entries if entry.origin is None or not self._is_hidden(entry.origin)]
         return [self.short(entry) for entry in entries]
 
-    def _unbound(self, entry: Entry) -> Entry | None:
-        """Returns an entry from before the newest change of the view, without what binds it to the rows before it.
+    def _unbound(self, entry: Entry) -> Sequence[Entry]:
+        """Returns what is left of an entry from before the newest change of the view, without what binds it.
 
         Thinking in a turn whose calls were open then stays. So what a row loses is decided when the view changes.
         """
         if entry.origin is None or entry.row["role"] != "assistant":
-            return entry
-        known, keeps_thinking = self.log.unbound, entry.origin >= self._open_at
-        if (entry.origin, keeps_thinking) not in known:
+            return [entry]
+        keeps_thinking = entry.origin >= self._open_at
+
+        def left() -> Iterator[Entry]:
             row = unbound(entry.row, keeps_thinking=keeps_thinking)
-            changed = None if row is None else Entry(entry.origin, row, measure(row, self.log.count))
-            known[entry.origin, keeps_thinking] = entry if row == entry.row else changed
-        return known[entry.origin, keeps_thinking]
+            if row is not None:
+                yield entry if row == entry.row else Entry(entry.origin, row, measure(row, self.log.count))
+
+        return self.log.made(entry.origin, ("unbound", keeps_thinking), left)
 
     def _is_hidden(self, index: int) -> bool:
         """Returns True for a system row that the host's own prompt replaces."""
@@ -240,18 +228,23 @@ class Rows:
 
     def short(self, entry: Entry) -> Entry:
         """Returns an entry as it is shown, cut or whole."""
-        keep = None if entry.origin is None else self._keep(entry.origin, entry.tokens)
-        return entry if keep is None or entry.tokens <= keep else cut_entry(self.log, entry, keep)
+        log, row, size = self.log, entry.origin, entry.tokens
+        keep = None if row is None else self._keep(row, size)
+        if row is None or keep is None or size <= keep:
+            return entry
+        hint = row_hint(log.number_of(row)) if log.recall else ""
+        cut = log.made(
+            row, ("cut", keep, size), lambda: [Entry(row, *shortened_row(entry.row, size, keep, log.count, hint))]
+        )
+        return cut[0]
 
     def _keep(self, row: int, tokens: int) -> int | None:
         """Returns the tokens that are kept of a row; None if it is shown whole."""
         cut, number = self.cut, self.log.numbered(row)
-        rules = list[Shortening | None]()
-        if self.is_result(row):
-            rules += [cut.results, cut.newest_results]
-        if cut.any_rows is not None and not self.is_instruction(row):
-            rules.append(cut.any_rows)
-        keeps = [rule.keep for rule in rules if rule and number <= rule.until and tokens > rule.above]
+        rules = (rule for rule in cut.shortened if number <= rule.until and tokens > rule.above)
+        keeps = [
+            rule.keep for rule in rules if (self.is_result(row) if rule.only_results else not self.is_instruction(row))
+        ]
         if row == self._first_user and row not in self.pinned:
             keeps.append(max(HARD_FLOOR, cut.ends.lengths[-1].segment_tokens))
         return min(keeps, default=None)
@@ -265,16 +258,3 @@ class Rows:
         """Returns True for a system row of the host: half an instruction is worse than none."""
         facts = self.log.rows[row]
         return facts.role in SYSTEM_ROLES and facts.pinned
-
-
-def cut_entry(log: Log, entry: Entry, keep: int) -> Entry:
-    """Returns the entry of a log's row, cut to about `keep` tokens. The log keeps it, so it is cut only once."""
-    row = entry.origin
-    if row is None:
-        return entry
-    key = row, keep, entry.tokens
-    found = log.shortened.get(key)
-    if found is None:
-        hint = row_hint(log.number_of(row)) if log.recall else ""
-        found = log.shortened[key] = Entry(row, *shortened_row(entry.row, entry.tokens, keep, log.count, hint))
-    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize.core.frames import NAME
-from context_summarize.core.groups import answered_calls
 from context_summarize.core.log import Log
 from context_summarize.notes.reading import words_of_user
 from context_summarize.transcript.groups import PartRow
@@ -58,7 +57,7 @@ class Rows:
         if ordinal is not None:
             group, first = self.log.rendered_group(ordinal), self.log.message_range(ordinal, ordinal + 1)[0]
         assert group is not None, "a number within `total` is in a closed group or in the open one"
-        answers = {at for at, calls in answered_calls(group).items() if any(call.name == NAME for call in calls)}
+        answers = {at for at, calls in group.answers.items() if any(call.name == NAME for call in calls)}
         indexes = (at for at in range(group.start, group.end) if self.log.rows[at].rendered)
         rows = zip(self.log.read(group), indexes, strict=True)
         return [ShownRow(number, row, at in answers) for number, (row, at) in enumerate(rows, first)]

@@ -101,11 +101,12 @@ class Incoming:
             return
         # The row is appended before the first await, so that rows keep the order of the calls.
         log = self._session.log
-        index, closed = len(log), log.add(analyse(raw))
+        index = len(log)
+        log.add(analyse(raw))
         if self.file is not None:
             await self.file.do(self.file.append, [raw])
         await self._session.host.counter.load()
-        await in_thread(rough_size(raw), log.take_in, index, closed)
+        await in_thread(rough_size(raw), log.take_in, index)
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
         """Appends normalised rows to the log."""

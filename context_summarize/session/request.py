@@ -206,7 +206,7 @@ class Requests:
         unwritten = [node for node in nodes if self._texts.text_of(node) is None]
         await self._texts.fall_back(unwritten, session.log)
         cut = replace(chosen.cut, fallbacks=tuple(node.key for node in unwritten))
-        old = {node.key for node in shown.nodes}
+        old = {node.key for node in shown.texts}
         await session.write_thread(session.log, cut)
         # No await follows: all that may fail has been awaited.
         after = session.view(cut, hides_system=hides_system)

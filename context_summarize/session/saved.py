@@ -73,7 +73,7 @@ class Saved:
     def _hash_of(self, log: Log, cut: Cut) -> str | None:
         """Returns the hash of the rows that a cut was made from; None if no group was closed then."""
         groups = log.closed_before(log.row_after_number(cut.since))
-        return log.running_hash(self._seed, groups) if groups else None
+        return log.running_hashes(self._seed, groups)[-1] if groups else None
 
     async def find(self, log: Log) -> tuple[Cut, ...]:
         """Returns the newest cut whose rows a log begins with, and those before it for `undo`; without one, none."""

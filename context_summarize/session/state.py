@@ -17,7 +17,7 @@ from context_summarize.core.entries import Entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
-from context_summarize.core.plan import ends_for, long_results, shorten_ahead
+from context_summarize.core.plan import ends_for
 from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, first_row, nodes_of, view
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
@@ -89,7 +89,8 @@ class Session:
         """Looks whether the model has the tool `recall`; if so, summaries and marks of cuts say how to use it."""
         if self.log.recall != self.host.offers_recall():
             self.log.recall = not self.log.recall
-            self.log.summary_rows, self.log.shortened, self._written = {}, {}, None
+            self.log.forget_before(len(self.log))
+            self._written = None
 
     def _new_thread(self) -> Thread:
         return Thread(self.log, self.services.prompts.rule_signs, self.services.prompts.rules_heading)
@@ -133,7 +134,7 @@ class Session:
             log, cut = self.log, self.cut
             first = first_row(log, cut)
             if uncounted := log.characters_from(first, uncounted=True):
-                await in_thread(uncounted, log.make_entries_from, first)
+                await in_thread(uncounted, log.take_in, first)
             if cut.groups:
                 await self._have_texts(log, cut)
                 cut = self.cut
@@ -214,8 +215,7 @@ class Session:
         return PlanInput(
             log=self.log,
             cut=replace(self.cut, ends=ends),
-            tokens=shown.tokens,
-            thread=shown.thread.tokens if shown.thread else 0,
+            shown=shown,
             limits=limits.own,
             text_of=text_of,
             hides_system=limits.system_prompt is not None,
@@ -223,14 +223,12 @@ class Session:
 
     async def cut_parts(self, limits: RequestLimits) -> None:
         """Cuts the log into parts as far as they are closed; a thread reads what is new."""
-        cut, log = self.cut, self.log
+        cut = self.cut
         ends = ends_for(cut, limits.own, self.services.config.segment_tokens)
         if not cut.ends.lengths:  # the first base fixes the length
             self.cuts = (*self.cuts[:-1], replace(cut, ends=ends))
-        parts = parts_of(log, ends)
+        parts = parts_of(self.log, ends)
         await in_thread(parts.backlog(), parts.render_ahead)
-        long = long_results(log, cut, limits.own)
-        await in_thread(4 * sum(entry.tokens for entry in long), shorten_ahead, log, long, limits.own)
 
     def put(self, cut: Cut) -> None:
         """Makes a cut the one in force, and begins to save it."""

@@ -175,8 +175,8 @@ class Steering:
             view_tokens=tokens,
             parts=session.parts(view),
             budget=served.budget if served and totals.requests else None,
-            summaries=len(view.summaries),
-            fallbacks=sum(text.fallback for text in view.summaries),
+            summaries=len(view.texts),
+            fallbacks=sum(text.fallback for text in view.texts.values()),
         )
 
     async def preview(self) -> Preview:

@@ -45,7 +45,7 @@ class Change:
     @property
     def fallbacks(self) -> int:
         """Nodes of the view that no model wrote."""
-        return sum(text.fallback for text in self.after.summaries)
+        return sum(text.fallback for text in self.after.texts.values())
 
     @property
     def shortened(self) -> int:
@@ -158,7 +158,7 @@ class Telling:
             )
 
     def _notify_user(self, change: Change, before: int, after: int) -> None:
-        summaries = counted(len(change.after.summaries), "summary", "summaries")
+        summaries = counted(len(change.after.texts), "summary", "summaries")
         if self._outbox.tells_user:
             why = _UNKNOWN if change.is_unknown else ""
             self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s{why}")

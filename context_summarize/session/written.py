@@ -43,10 +43,9 @@ def written(thread: Thread, empty: Written, shown: View) -> Written:
     rows = (entry.origin for entry in shown.entries if entry.origin is not None and entry.origin < end)
     numbers = {log.number_of(row) for row in rows if row not in shown.shortened}
     whole = {number for number in numbers if number is not None}
-    text = thread.text(cut.groups, cut.thread_room, whole, [one.text for one in shown.summaries])
-    known = [node for node in shown.nodes if node not in shown.missing]
+    text = thread.text(cut.groups, cut.thread_room, whole, [one.text for one in shown.texts.values()])
     texts = {
         (node.key, node.first_group): thread.summary(one.text, node.first_group, node.end_group, text)
-        for node, one in zip(known, shown.summaries, strict=True)
+        for node, one in shown.texts.items()
     }
     return replace(empty, text=text, entry=thread_entry(log, text, cut.groups) if text else None, summaries=texts)

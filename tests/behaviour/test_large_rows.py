@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 import tracemalloc
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens.counter import TokenCounter
 from tests.support.effort import crossed, full
 from tests.support.gated import answer
 from tests.support.managed import Managed
@@ -77,19 +75,3 @@ async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place():
         await adding
     assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
     assert await manager.get_token_count() > 100_000
-
-
-async def test_many_long_results_are_shortened_beside_the_loop(monkeypatch):
-    on_loop, count, loop = 0, TokenCounter.count, threading.current_thread()
-
-    def watched(self: TokenCounter, text: str) -> int:
-        nonlocal on_loop
-        on_loop += len(text) * (threading.current_thread() is loop)
-        return count(self, text)
-
-    monkeypatch.setattr(TokenCounter, "count", watched)
-    made = await Managed(100_000, prefetch=False).take([user("Go."), *tool_session(80, size=24_000)])
-    on_loop = 0
-    await made.view()
-    assert on_loop < 100_000
-    await made.manager.close()

@@ -222,6 +222,6 @@ def test_rows_are_taken_in_in_linear_time():
         history = Log(len)
         for _ in range(count):
             history.add(analyse(row))
-        history.running_hash("", len(history.rendered))
+        history.running_hashes("", len(history.rendered))
 
     assert not grows(taken, 2_000, 8_000, 0.4)

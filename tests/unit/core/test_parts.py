@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.sessions import recorded
-from context_summarize.core.nodes import Fan, Node, derive_fan, estimated, merge_node, segment_key
-from context_summarize.core.parts import Ends, Length, Parts, derive_segment_tokens, derive_summary_tokens, next_end
+from context_summarize.core.nodes import (
+    Length,
+    Node,
+    derive_fan,
+    derive_summary_tokens,
+    estimated,
+    merge_node,
+    segment_key,
+)
+from context_summarize.core.parts import Ends, Parts, derive_segment_tokens, next_end
 from context_summarize.messages.rows import Call, JsonRow
 from context_summarize.transcript.part import rows_in
 from tests.support.inside import grouped
@@ -57,7 +66,10 @@ GROUPS: dict[str, tuple[list[JsonRow], list[tuple[Any, ...]]]] = {
 def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups):
     """A closed group never changes."""
     closed, _ = grouped(rows)
-    assert [(one.start, one.end, *((row, call.id) for row, call in one.answers)) for one in closed] == groups
+    assert groups == [
+        (one.start, one.end, *((row, call.id) for row, answered in one.answers.items() for call in answered))
+        for one in closed
+    ]
 
 
 @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
@@ -173,9 +185,9 @@ def test_a_merge_stands_for_the_whole_run_one_level_up():
 
 def digits(leaves: int, most: int) -> list[int]:
     """The levels of a tree of so many leaves: a number's digits, from 1 to `most`."""
-    fan, nodes = Fan(most, 10**9, 100, "t"), tuple[Node, ...]()
+    length, nodes = Length(0, 1_600, most, 10**9), tuple[Node, ...]()
     for at in range(leaves):
-        nodes = fan.grown(nodes, Node(f"k{at}", 0, at, at + 1, 100))
+        nodes = length.grown(nodes, Node(f"k{at}", 0, at, at + 1, 100), "t")
     assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes)][: len(nodes)]
     return [node.level for node in nodes]
 
@@ -189,11 +201,12 @@ def test_leaves_are_the_digits_of_a_number():
 
 def test_nodes_beyond_their_room_merge_from_the_oldest_on():
     nodes = tuple(Node(f"k{at}", 0, at, at + 1, 100) for at in range(6))
-    capped = Fan(9, 700, 100, "t").capped(nodes)
+    length = Length(0, 1_600, 9, 700)
+    capped = length.capped(nodes, "t")
     assert estimated(capped) <= 700 < estimated(nodes)
     assert capped[1:] == nodes[7 - len(capped) :]
-    assert capped == Fan(9, 700, 100, "t").capped(capped)
-    assert len(Fan(9, 0, 100, "t").capped(nodes)) == 1
+    assert capped == length.capped(capped, "t")
+    assert len(replace(length, room=0).capped(nodes, "t")) == 1
 
 
 def test_the_fan_is_the_largest_whose_two_levels_fit():

@@ -14,8 +14,8 @@ from context_summarize.config import Config
 from context_summarize.core.cut import Cut, Shortening, from_data, to_data
 from context_summarize.core.draft import Plan, PlanInput, Reason
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.parts import Ends, Forced, Length, parts_of
+from context_summarize.core.nodes import Length, Node, Summary
+from context_summarize.core.parts import Ends, Forced, parts_of
 from context_summarize.core.plan import ends_for, plan
 from context_summarize.core.view import View, nodes_of
 from context_summarize.core.view import view as view_of
@@ -47,7 +47,7 @@ def planned(log: Log, budget: int, reason: Reason = "threshold", cut: Cut | None
     cut = cut or Cut()
     cut = replace(cut, ends=ends_for(cut, limits, more.pop("segment", 64)))
     text_of = more.pop("text_of", summary)
-    given_ = PlanInput(log=log, cut=cut, tokens=shown(log, cut).tokens, limits=limits, text_of=text_of)
+    given_ = PlanInput(log=log, cut=cut, shown=shown(log, cut), limits=limits, text_of=text_of)
     return plan(given_, reason, **more)
 
 
@@ -148,7 +148,7 @@ def test_long_results_are_cut_but_not_pinned_ones():
 
 
 COUNTS = st.integers(0, 9)
-SHORTENINGS = st.none() | st.builds(Shortening, COUNTS, COUNTS, COUNTS)
+SHORTENINGS = st.lists(st.builds(Shortening, COUNTS, COUNTS, COUNTS, st.booleans()), max_size=3).map(tuple)
 LENGTHS = st.lists(st.integers(1, 9), unique=True, max_size=2).map(
     lambda starts: tuple(Length(start, 64 * (start + 1), 2, 100) for start in [0, *sorted(starts)])
 )
@@ -157,7 +157,7 @@ FORCED = st.lists(st.tuples(COUNTS, st.none() | st.text(max_size=5)), unique_by=
 )
 CUTS = st.builds(
     Cut, groups=st.just(9), rows=COUNTS, keep_recent=COUNTS, ends=st.builds(Ends, LENGTHS, FORCED),
-    results=SHORTENINGS, newest_results=SHORTENINGS, any_rows=SHORTENINGS, is_bare=st.booleans(),
+    shortened=SHORTENINGS, is_bare=st.booleans(),
     thread_room=COUNTS, pins=st.tuples(COUNTS), pinned=st.tuples(COUNTS, COUNTS),
     fallbacks=st.tuples(st.text(max_size=5)), changed_at=COUNTS, unsent_at=COUNTS,
 )  # fmt: skip
@@ -173,7 +173,7 @@ def test_a_cut_comes_back_from_a_store_as_it_was(cut):
 WHOLE = Cut(groups=9, rows=9, ends=Ends((Length(0, 64, 2, 100),), (Forced(2, 4),)))
 DAMAGED: list[dict[str, Any]] = [
     {"groups": "many"}, {"groups": -1}, {"groups": 11}, {"rows": 10}, {"keep_recent": None}, {"pinned": [10]},
-    {"pins": [-1]}, {"fallbacks": [1]}, {"results": [1, 2]}, {"other": 1},
+    {"pins": [-1]}, {"fallbacks": [1]}, {"shortened": [[1, 2]]}, {"other": 1},
     {"ends": {"lengths": [], "forced": []}},
     {"ends": to_data(replace(WHOLE, ends=Ends((Length(1, 64, 2, 100),))))["ends"]},
     {"ends": to_data(replace(WHOLE, ends=Ends((Length(0, 0, 2, 100),))))["ends"]},

@@ -23,7 +23,7 @@ def plan(reason: Reason, freed: int = 400, missing: int = 0, before: int = 600) 
     after = before - freed
     return Plan(
         reason=reason, cut=Cut(), tokens_before=before, tokens_after=after, missing=nodes, segments=1, merged=0,
-        level=1, fits=after <= LIMITS.view_room,
+        freed=freed, level=1, fits=after <= LIMITS.view_room,
     )  # fmt: skip
 
 
