@@ -111,7 +111,7 @@ class _Exam:
         paper, config, clean = self._paper, self._config, build_redactor(self._config.redact) or str
         step = progress("Summarising", len(self._rows))
         async with opened(**self._asked) as (name, provider):
-            if name == OfflineProvider.name:
+            if isinstance(provider, OfflineProvider):
                 provider = OfflineExaminee(self._count, **provider.get_info().defaults)
             played = await replay(self._rows, provider, name=name, config=config, progress=step)
             if played.problem is not None:

@@ -51,14 +51,14 @@ class Window:
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
-def _read(source: Any, name: str) -> int | None:
+def _read(source: object, name: str) -> int | None:
     """Returns a positive number of an object or a mapping; None if it has none of this name, or an absurd one."""
     value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
     return value if type(value) is int and 0 < value <= _MOST_TOKENS else None
 
 
 async def request_budget(
-    config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
+    config: Config, token_budget: int | None, provider: object, windows: Windows | None = None
 ) -> int:
     """Returns the tokens that the next request may hold.
 
@@ -86,7 +86,7 @@ async def request_budget(
 class _Known:
     """The last answer of a provider about its window."""
 
-    provider: Any
+    provider: object
     window: Window | None = None
     ask_again_at: float = -math.inf
     """Seconds of the event loop's clock."""
@@ -119,7 +119,7 @@ class Windows:
         self._is_cancelled = is_cancelled
         self._known: list[_Known] = []
 
-    async def of(self, provider: Any) -> Window | None:
+    async def of(self, provider: object) -> Window | None:
         """Returns the window of a provider; None if it has none. While it does not answer, its last window counts."""
         known = next((known for known in self._known if known.provider is provider), None)
         if known is None:
@@ -160,7 +160,7 @@ class Windows:
         if not callable(method):
             return None
 
-        def call() -> Any:
+        def call() -> object:
             with known.asking(name):
                 return method()
 
@@ -177,7 +177,7 @@ class Windows:
         asked = _read(known.provider, "max_tokens")
         return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
-    def _warn_of_absurd(self, known: _Known, source: Any) -> None:
+    def _warn_of_absurd(self, known: _Known, source: object) -> None:
         value = source.get("context_window") if isinstance(source, Mapping) else getattr(source, "context_window", None)
         if isinstance(value, int | float) and not value <= _MOST_TOKENS and not known.is_absurd_told:  # NaN as well
             known.is_absurd_told = True
@@ -218,7 +218,7 @@ class Refusals:
 
     def __init__(self, meter: Meter, safety_margin: int) -> None:
         self._meter, self._margin = meter, safety_margin
-        self._provider: Any = None
+        self._provider: object = None
         """The provider of the last request."""
         self._refused: dict[int, _Refused] = {}
         """By `id()` of the provider, which lives as long as its session."""
@@ -248,7 +248,7 @@ class Refusals:
             if (refused := self._refused.get(id(self._provider))) is not None:
                 refused.has_answered = True
 
-    async def bounded(self, budget: int, provider: Any, windows: Windows) -> int:
+    async def bounded(self, budget: int, provider: object, windows: Windows) -> int:
         """Returns the budget of the next request, at most what the provider's refusals allow."""
         if self._open is not None and self._open[0] == self._meter.unanswered:
             self._bind(*self._open)
