@@ -13,6 +13,7 @@ from typing import Any, Literal
 from amplifier_core.models import HookResult
 
 from context_summarize.background import awaited, end_tasks
+from context_summarize.host_types import Coordinator, Hooks
 from context_summarize.redaction import traceback_of
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ _SOURCE = "context-summarize"
 """The source of a line for the user, for hosts that show from which hook a line comes."""
 _CANNOT_ASK = "the host cannot ask its user"
 
+_Process = Callable[[HookResult, str, str], Awaitable[HookResult]]
+
 _hook_of: ContextVar[Outbox | None] = ContextVar("context_summarize_hook_of", default=None)
 """The outbox whose event is being handled: its hooks must not wait for what waits for them."""
 
@@ -60,12 +63,12 @@ class Outbox:
     """Emits events and lines for the user one after the other, in order, even if a caller is cancelled meanwhile."""
 
     def __init__(
-        self, coordinator: Any | None, redact: bool | Sequence[str] = True, *, tells_user: bool = True
+        self, coordinator: Coordinator | None, redact: bool | Sequence[str] = True, *, tells_user: bool = True
     ) -> None:
         self.tells_user = tells_user
         """True if the host's user gets a line about what takes time or costs quality."""
-        self._hooks = getattr(coordinator, "hooks", None)
-        self._process: Any = getattr(coordinator, "process_hook_result", None)
+        self._hooks: Hooks | None = getattr(coordinator, "hooks", None)
+        self._process: _Process | None = getattr(coordinator, "process_hook_result", None)
         self._redact = redact
         self._waiting: deque[Callable[[], Coroutine[Any, Any, object]]] = deque()
         self._emitting: asyncio.Task[None] | None = None
@@ -138,9 +141,10 @@ class Outbox:
         return str(answer.reason or answer.approval_prompt or "it gives no reason")
 
     async def _shown(self, line: HookResult) -> None:
-        await self._answer(partial(self._process, line, _SOURCE, _SOURCE), "the host cannot show its user a line")
+        if self._process is not None:
+            await self._answer(partial(self._process, line, _SOURCE, _SOURCE), "the host cannot show its user a line")
 
-    async def _answer(self, call: Callable[[], Awaitable[HookResult]], failed: str) -> HookResult | None:
+    async def _answer(self, call: Callable[[], Awaitable[HookResult | None]], failed: str) -> HookResult | None:
         """Returns the answer of hooks or host; None if they raise, which is logged with the words `failed`."""
         before = _hook_of.set(self)
         try:

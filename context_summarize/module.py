@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from amplifier_core import ModuleCoordinator
+
 from context_summarize.config import Config
 from context_summarize.events import ALL_EVENTS, OBSERVED
 from context_summarize.session.manager import SummarizingContextManager
@@ -19,7 +21,9 @@ _CAPABILITIES = ("compact", "preview", "show", "statistics", "undo", "pin", "unp
 """Methods of the manager that are registered as `context.…`, for the tool `context`; the last one is for loops."""
 
 
-async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+async def mount(
+    coordinator: ModuleCoordinator, config: Mapping[str, Any] | None = None
+) -> Callable[[], Awaitable[None]]:
     """Mounts a `SummarizingContextManager` as the session's context.
 
     Returns:
@@ -52,7 +56,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     return cleanup
 
 
-def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[str]:
+def _own_events(coordinator: ModuleCoordinator, manager: SummarizingContextManager) -> list[str]:
     """Returns the events that the kernel does not declare: some hooks log an event twice if it is declared twice.
 
     Only the mounted manager declares events, even if `mount()` ran more than once.
@@ -62,7 +66,7 @@ def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[st
     return [name for name in ALL_EVENTS if name not in KERNEL_EVENTS] if coordinator.get("context") is manager else []
 
 
-async def on_session_ready(coordinator: Any) -> None:
+async def on_session_ready(coordinator: ModuleCoordinator) -> None:
     """Once all modules are mounted, mounts the tool `recall` where it is wanted, and checks the summariser's settings.
 
     amplifier-core runs cleanups in reverse order of their registration, so the cleanup that is registered here runs

@@ -123,7 +123,7 @@ async def _examine(
     """
     count, clean = TokenCounter().count, build_redactor(config.redact) or str
     async with opened(**asked) as (name, provider):
-        if name == OFFLINE:
+        if isinstance(provider, OfflineProvider):
             provider = OfflineExaminee(count, **provider.get_info().defaults)
         with progressing() as progress:
             step = progress("Summarising", len(rows))

@@ -10,8 +10,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import click
+from amplifier_core import ModuleCoordinator
 
 from context_summarize.errors import CommandError
+from context_summarize.host_types import Provider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import make_provider
 from context_summarize.replay.prices import SOL, Prices, prices_of
@@ -37,7 +39,7 @@ def provider_options(*, required: bool) -> Callable[[Callable[..., Any]], Callab
 
 
 @asynccontextmanager
-async def opened(provider: str | None, model: str | None, window: int | None) -> AsyncIterator[tuple[str, Any]]:
+async def opened(provider: str | None, model: str | None, window: int | None) -> AsyncIterator[tuple[str, Provider]]:
     """Yields name and provider, and closes it at the end.
 
     Raises:
@@ -71,14 +73,14 @@ async def opened(provider: str | None, model: str | None, window: int | None) ->
             await asyncio.sleep(0.2)  # a process that ends sooner may crash in a thread of amplifier-core's kernel
 
 
-def prices_for(name: str, provider: Any) -> Prices | None:
+def prices_for(name: str, provider: Provider) -> Prices | None:
     """Returns the list prices of a provider's model; without a model those of a current one; None if unknown."""
     if name == OfflineProvider.name:
         return SOL
     return prices_of(str(getattr(provider, "default_model", name)))
 
 
-async def _mounted(module: str, coordinator: Any, settings: dict[str, Any]) -> tuple[str, Any]:
+async def _mounted(module: str, coordinator: ModuleCoordinator, settings: dict[str, Any]) -> tuple[str, Provider]:
     """Returns (name, provider) of an installed Amplifier provider module, such as `provider-openai`."""
     found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
     if module not in found:
@@ -89,7 +91,7 @@ async def _mounted(module: str, coordinator: Any, settings: dict[str, Any]) -> t
         raise CommandError(f"{module} cannot be mounted: {type(error).__name__}: {error}") from error
     if callable(cleanup):
         coordinator.register_cleanup(cleanup)
-    mounted: dict[str, Any] = coordinator.get("providers")
+    mounted: dict[str, Provider] = coordinator.get("providers")
     if not mounted:
         raise CommandError(f"{module} mounted no provider; is its key set in the environment?")
     return next(iter(mounted.items()))

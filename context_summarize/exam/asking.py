@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 import tenacity
-from amplifier_core.message_models import ChatRequest, Message, ToolCall, ToolSpec
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message, ToolCall, ToolSpec
 
 from context_summarize.background import error_text, within
 from context_summarize.errors import CommandError
+from context_summarize.host_types import Provider
 from context_summarize.summaries.answer import read_answer
 from context_summarize.summaries.failures import is_permanent, is_temporary, wait_seconds
 from context_summarize.transcript.escaping import enclosed, fence_of
@@ -39,7 +40,7 @@ class Model:
     """The examined model, what its calls have used, and which of them failed. `used` is changed in place."""
 
     name: str
-    provider: Any
+    provider: Provider
     seconds: float
     """Seconds that a call may take."""
     clean: Callable[[str], str]
@@ -80,7 +81,7 @@ class Model:
             reraise=True,
         )
         try:
-            response: Any = await retrying(within, partial(self.provider.complete, request), self.seconds)
+            response: ChatResponse = await retrying(within, partial(self.provider.complete, request), self.seconds)
         except Exception as error:
             text = self.clean(f"{type(error).__name__}: {error_text(error)}")[:300]
             self._failures += 1

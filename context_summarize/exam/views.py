@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
+from context_summarize.host_types import Provider
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.recall.tools import RecallTool
 from context_summarize.replay.result import message_numbers, row_text
@@ -39,7 +39,7 @@ class Views:
 @asynccontextmanager
 async def views_of(
     rows: Sequence[JsonRow],
-    provider: Any,
+    provider: Provider,
     config: Config,
     count: Count,
     clean: Callable[[str], str],

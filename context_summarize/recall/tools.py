@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
+from amplifier_core import ModuleCoordinator
 from amplifier_core.models import ToolResult
 
 from context_summarize.core.frames import NAME
 from context_summarize.errors import ContextSummarizeError, RecallError, SteeringError
+from context_summarize.host_types import Mounting
 from context_summarize.recall.answer import RecallAnswer, RecallQuery
 from context_summarize.transcript.marks import counted
 
@@ -200,34 +202,11 @@ def _numbers(text: str) -> list[int]:
     return list(dict.fromkeys(chain(*ranges)))
 
 
-def is_wanted(coordinator: Any, setting: Literal["auto"] | bool) -> bool:
-    """Returns True if a session that has no tool of this name gets it: as set, else if one of its models takes tools.
-
-    A sub-agent gets it only if it is set, because whoever started the sub-agent has chosen its tools.
-    """
-    if NAME in (coordinator.get("tools") or {}):
-        return False
-    if setting != "auto":
-        return setting
-    providers = coordinator.get("providers") or {}
-    is_child = isinstance(getattr(coordinator, "parent_id", None), str)
-    return not is_child and (not providers or any(map(_takes_tools, providers.values())))
-
-
-def _takes_tools(provider: Any) -> bool:
-    """Returns False for a provider that lists what it can do, without tools."""
-    try:
-        capabilities = provider.get_info().capabilities
-    except Exception:  # noqa: BLE001 - it may raise anything; when it is asked for its window, that is logged
-        return True
-    return not capabilities or "tools" in capabilities
-
-
-async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
+async def mount(coordinator: Mounting, config: Mapping[str, Any] | None = None) -> None:
     """Mounts the tool `recall`, as the module `tool-context-recall`. It has no settings."""
     await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RecallTool.name)
 
 
-async def mount_steering(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
+async def mount_steering(coordinator: ModuleCoordinator, config: Mapping[str, Any] | None = None) -> None:
     """Mounts the tool `context`, as the module `tool-context-steering`. It has no settings."""
     await coordinator.mount("tools", ContextTool(coordinator.get_capability), name=ContextTool.name)

@@ -10,6 +10,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import FAILURE, POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.host_types import Provider
 from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
 from context_summarize.messages.timing import timeless
@@ -24,7 +25,7 @@ from context_summarize.tokens.measure import measure
 
 async def replay(
     rows: Sequence[JsonRow],
-    provider: Any,
+    provider: Provider,
     *,
     name: str = "offline",
     config: Config | None = None,
@@ -70,7 +71,7 @@ async def replay(
 class _Session:
     """The parts of a coordinator that the manager uses: the providers by name, and hooks for its events."""
 
-    def __init__(self, providers: dict[str, Any], result: ReplayResult) -> None:
+    def __init__(self, providers: dict[str, Provider], result: ReplayResult) -> None:
         self.hooks = self
         self._providers = providers
         self._result = result
@@ -78,7 +79,7 @@ class _Session:
         self._made: list[dict[str, Any]] = []
         """The compactions of the current request."""
 
-    def get(self, mount_point: str) -> Any:
+    def get(self, mount_point: str) -> dict[str, Provider] | None:
         return self._providers if mount_point == "providers" else None
 
     async def emit(self, event: str, data: dict[str, Any]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from context_summarize.background import within
 from context_summarize.config import OFFLINE, Config
 from context_summarize.core.frames import NAME as RECALL
+from context_summarize.host_types import Coordinator, Mounting, Provider
 from context_summarize.notes.prose import cut
 from context_summarize.recall import tools
 from context_summarize.redaction import Redact, traceback_of
@@ -22,6 +23,8 @@ from context_summarize.tokens.counter import TokenCounter
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _PREFIX = "provider-"
 _RESOLVER = "model_role_resolver"
 _ROLE_SECONDS = 10.0
@@ -32,7 +35,7 @@ _MOST_OPERATIONS = 20
 _FIELDS = ("tool", "status", "job_id", "job", "call_id", "call")
 
 
-def is_child(coordinator: Any | None) -> bool:
+def is_child(coordinator: Coordinator | None) -> bool:
     """Returns True in the session of a sub-agent."""
     return isinstance(getattr(coordinator, "parent_id", None), str)
 
@@ -41,7 +44,7 @@ class Host:
     """Finds the providers of a session, computes the limits of requests, and holds what providers report."""
 
     def __init__(
-        self, coordinator: Any | None, config: Config, redact: Redact | None, tell: Callable[[str], None]
+        self, coordinator: Coordinator | None, config: Config, redact: Redact | None, tell: Callable[[str], None]
     ) -> None:
         if coordinator is not None and not hasattr(coordinator, "hooks"):
             got = type(coordinator).__name__
@@ -49,7 +52,7 @@ class Host:
         self._coordinator = coordinator
         self._tell = tell
         self._config = config
-        self._provider: Any | None = None
+        self._provider: Provider | None = None
         """The provider that the host passed last."""
         self._warned = False
         self._of_role: Sequence[tuple[str, str | None]] | None = None
@@ -75,7 +78,7 @@ class Host:
         """Returns True while the host has cancelled what is running."""
         return bool(getattr(getattr(self._coordinator, "cancellation", None), "is_cancelled", False))
 
-    def _mounted(self, kind: str = "providers") -> dict[str, Any]:
+    def _mounted(self, kind: str = "providers") -> dict[str, Provider]:
         """Returns modules of this kind by name; none before the session is ready, or without a coordinator."""
         found = None if self._coordinator is None else self._coordinator.get(kind)
         return dict(found) if isinstance(found, Mapping) else {}
@@ -87,11 +90,18 @@ class Host:
         return RECALL in self._mounted("tools")
 
     async def mount_recall(self) -> None:
-        """Gives the model the tool `recall` where it is wanted. A replay's coordinator takes no tools."""
-        if hasattr(self._coordinator, "mount") and tools.is_wanted(self._coordinator, self._config.recall_tool):
-            await tools.mount(self._coordinator)
+        """Gives the model the tool `recall`: as set, else if one of the mounted models takes tools.
 
-    def seen(self, provider: Any | None) -> Any | None:
+        A sub-agent gets it only if it is set, because whoever started the sub-agent has chosen its tools.
+        """
+        wanted = self._config.recall_tool
+        if wanted == "auto":
+            models = self._mounted().values()
+            wanted = not is_child(self._coordinator) and (not models or any(map(_takes_tools, models)))
+        if wanted and RECALL not in self._mounted("tools") and hasattr(self._coordinator, "mount"):
+            await tools.mount(cast(Mounting, self._coordinator))  # a replay's takes no tools
+
+    def seen(self, provider: Provider | None) -> Provider | None:
         """Remembers the provider passed, and returns it; else returns the last one, else the first mounted."""
         if provider is not None:
             self._provider = provider
@@ -154,7 +164,7 @@ class Host:
         room, output = (window.context, window.output or None) if window else (None, None)
         return Target(provider, _name_of(provider, mounted), model, room, output, basis)
 
-    async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
+    async def _resolved(self, mounted: Mapping[str, Provider]) -> tuple[Provider, str | None] | None:
         """Returns the first mounted candidate for `summary_model_role`; without one None, which is logged once.
 
         The capability `model_role_resolver`, of amplifier-bundle-routing-matrix or another router, has
@@ -191,7 +201,8 @@ class Host:
             if not is_child(self._coordinator):
                 self._tell(text)
 
-    def _capability(self, name: str) -> Any | None:
+    def _capability(self, name: str) -> Any:
+        """Returns whatever a module has registered under this name; None without any."""
         look_up = getattr(self._coordinator, "get_capability", None)
         return look_up(name) if callable(look_up) else None
 
@@ -227,14 +238,14 @@ class Host:
         return self._redact(line) if self._redact else line
 
 
-def _name_of(provider: Any, mounted: Mapping[str, Any]) -> str:
+def _name_of(provider: Provider | None, mounted: Mapping[str, Provider]) -> str:
     """Returns the name under which a provider is mounted, else its own."""
     own = getattr(provider, "name", None)
     names = (name for name, one in mounted.items() if one is provider)
     return next(names, own if isinstance(own, str) else type(provider).__name__)
 
 
-def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
+def find_provider(name: str, mounted: Mapping[str, T]) -> T | None:
     """Returns the provider that a user's name refers to; None if there is none.
 
     The name is a mount name (the instance id, if there is one), a module id, or the provider's own `name`. A module id
@@ -251,6 +262,15 @@ def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
     return next((one for one in mounted.values() if getattr(one, "name", None) in (name, short)), None)
 
 
-def _line(operation: Any) -> str:
+def _takes_tools(provider: object) -> bool:
+    """Returns False for a provider that lists what it can do, without tools."""
+    try:
+        capabilities = getattr(getattr(provider, "get_info", object)(), "capabilities", None)
+    except Exception:  # noqa: BLE001 - it may raise anything; when it is asked for its window, that is logged
+        return True
+    return not capabilities or "tools" in capabilities
+
+
+def _line(operation: object) -> str:
     given = operation if isinstance(operation, Mapping) else {"job": operation}
     return cut(" ".join(str(given[name]) for name in _FIELDS if given.get(name)), 120)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from context_summarize.background import in_thread
 from context_summarize.core.log import Log
@@ -172,7 +171,7 @@ class Incoming:
             await session.saved.flush()
 
 
-async def checked_rows(messages: Any) -> list[JsonRow]:
+async def checked_rows(messages: object) -> list[JsonRow]:
     """Returns every row of a host, checked and copied.
 
     Raises:

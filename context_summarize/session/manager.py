@@ -14,6 +14,7 @@ from amplifier_core.models import HookResult
 from context_summarize.background import GRACE, within
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.events import LOOP_ERROR, OBSERVED, Outbox
+from context_summarize.host_types import Coordinator, Provider
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.redaction import build_redactor
@@ -56,7 +57,7 @@ class SummarizingContextManager(Steering):
 
     def __init__(
         self,
-        coordinator: Any | None = None,
+        coordinator: Coordinator | None = None,
         *,
         config: Config | Mapping[str, Any] | None = None,
         store: SummaryStore | None = None,
@@ -105,7 +106,7 @@ class SummarizingContextManager(Steering):
         await self._incoming.add(message)
 
     async def get_messages_for_request(
-        self, token_budget: int | None = None, provider: Any | None = None
+        self, token_budget: int | None = None, provider: Provider | None = None
     ) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget; see `decide` for when a compaction is made.
 
@@ -122,7 +123,7 @@ class SummarizingContextManager(Steering):
         self,
         *,
         retain_contents: Iterable[str],
-        provider: Any | None = None,
+        provider: Provider | None = None,
         token_budget: int | None = None,
         hard_fit: bool = False,
     ) -> list[JsonRow]:
@@ -227,7 +228,7 @@ class SummarizingContextManager(Steering):
             self._observe(data, by_loop=event == LOOP_ERROR)
         return HookResult(action="continue")
 
-    async def observe_usage(self, usage: Any) -> None:
+    async def observe_usage(self, usage: object) -> None:
         """Takes in the usage of the answer to the last request, for a loop without hooks: it corrects our measuring.
 
         Args:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
+from context_summarize.host_types import Provider
 from context_summarize.messages.rows import JsonRow
 
 _NOTES_AT = 16_000
@@ -22,7 +22,7 @@ class RequestOptions:
 
     token_budget: int | None = None
     """Tokens that the request may hold; None or 0 = what the provider's window gives."""
-    provider: Any | None = None
+    provider: Provider | None = None
     """The provider of the request; None = the last one."""
     retained: tuple[str, ...] = ()
     """Contents of reminders that the request must show whole."""

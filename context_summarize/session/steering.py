@@ -153,8 +153,11 @@ class Steering:
         """Returns a summary in full, as the request shows it; `summary` is its place, counted from 1.
 
         Raises:
+            TypeError: `summary` is no whole number.
             SteeringError: the request has no such summary.
         """
+        if type(summary) is not int:
+            raise TypeError(f"summary must be a whole number, 1 for the oldest summary; got {summary!r}")
         limits = await self._limits()
         shown = await self._session.shown(hides_system=limits.system_prompt is not None)
         texts = [str(entry.row["content"]) for entry in shown.top if "level" in (entry.row.get("metadata") or {})]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 
 from context_summarize.background import within
 from context_summarize.messages.rows import SHOWN, SOURCE, JsonRow
 from context_summarize.redaction import traceback_of
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.tokens.measure import ROW_OVERHEAD, Count
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class SystemPrompt:
     def __init__(
         self, count: Count, redact: bool | Sequence[str] = True, is_cancelled: Callable[[], bool] = lambda: False
     ) -> None:
-        self._count = count
+        self._count = lru_cache(maxsize=4)(count)  # most requests have the prompt and the status of the last one
         self._redact = redact
         self._is_cancelled = is_cancelled
         self.factory: Factory | None = None
@@ -44,10 +45,6 @@ class SystemPrompt:
         self.status: JsonRow | None = None
         """The row that ends a request: the reminder blocks, and what is under way; None without either."""
         self._reminders = ""
-        self._measured: tuple[str | None, str] = None, ""
-        """The prompt and the status that `tokens` counts."""
-        self._lasting: set[str] | None = None
-        """The blocks that every prompt so far contains: they stay in the prompt. None before the first prompt."""
 
     def set_factory(self, factory: Factory | None) -> None:
         """Sets the factory; None = requests show the stored system rows again.
@@ -61,8 +58,7 @@ class SystemPrompt:
             )
         self.factory = factory
         if factory is None:
-            self.text, self._reminders = None, ""
-            self._measure("")
+            self.text, self._reminders, self.status, self.tokens = None, "", None, 0
 
     async def refresh(self, under_way: str = "") -> None:
         """Asks the factory, if there is one, for the prompt. Only the host's cancellation ends the wait.
@@ -72,7 +68,10 @@ class SystemPrompt:
         """
         if self.factory is not None:
             await self._ask(self.factory)
-        self._measure(under_way)
+        status = "\n\n".join(filter(None, (self._reminders, under_way)))
+        metadata = {**SHOWN, "source": SOURCE, "ephemeral": True}  # not lasting: it changes
+        self.status = {"role": "user", "content": status, "metadata": metadata} if status else None
+        self.tokens = sum(ROW_OVERHEAD + self._count(text) for text in (self.text, status) if text)
 
     async def _ask(self, factory: Factory) -> None:
         try:
@@ -83,23 +82,6 @@ class SystemPrompt:
                 trace = traceback_of(error, self._redact)
                 logger.warning("the system prompt factory failed; the last prompt is used: %s", trace)
             return
-        self.text, self._reminders = self._split(prompt) if isinstance(prompt, str) else (None, "")
-
-    def _measure(self, under_way: str) -> None:
-        """Makes the status row; counts the tokens anew if the prompt or the row has changed."""
-        status = "\n\n".join(filter(None, (self._reminders, under_way)))
-        if (self.text, status) == self._measured:
-            return
-        self._measured = self.text, status
-        metadata = {**SHOWN, "source": SOURCE, "ephemeral": True}  # not lasting: it changes
-        self.status = {"role": "user", "content": status, "metadata": metadata} if status else None
-        rows = [row for row in ({"role": "system", "content": self.text}, self.status) if row and row["content"]]
-        self.tokens = sum(measure(row, self._count) for row in rows)
-
-    def _split(self, prompt: str) -> tuple[str, str]:
-        """Returns the prompt without the reminder blocks that do not last; and these blocks, one after the other."""
-        blocks = [block[0] for block in _BLOCK.finditer(prompt)]
-        lasting = set(blocks) if self._lasting is None else self._lasting.intersection(blocks)
-        self._lasting = lasting
-        text = _BLOCK.sub(lambda block: block[0] if block[0] in lasting else "", prompt)
-        return text, "".join(block for block in blocks if block not in lasting).strip()
+        is_text = isinstance(prompt, str)
+        self.text = _BLOCK.sub("", prompt) if is_text else None
+        self._reminders = "".join(block[0] for block in _BLOCK.finditer(prompt)).strip() if is_text else ""

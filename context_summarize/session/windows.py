@@ -7,13 +7,13 @@ import inspect
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from context_summarize.background import in_own_thread, within
+from cachetools import LRUCache
+
+from context_summarize.background import awaited, in_own_thread, until_done
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.failures import says_too_large
@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
-_PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
-"""Seconds before a provider is asked again: the first after an answer, the second after a question that hangs."""
+_PAUSE = 1.0
+"""Seconds before a provider is asked again."""
 _MOST_TOKENS = 10**9
 """A larger budget or window is absurd."""
 _MOST_PROVIDERS = 8
@@ -51,14 +51,14 @@ class Window:
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
-def _read(source: Any, name: str) -> int | None:
+def _read(source: object, name: str) -> int | None:
     """Returns a positive number of an object or a mapping; None if it has none of this name, or an absurd one."""
     value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
     return value if type(value) is int and 0 < value <= _MOST_TOKENS else None
 
 
 async def request_budget(
-    config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
+    config: Config, token_budget: int | None, provider: object, windows: Windows | None = None
 ) -> int:
     """Returns the tokens that the next request may hold.
 
@@ -82,29 +82,57 @@ async def request_budget(
     return min(budget, config.max_tokens or budget)
 
 
-@dataclass(slots=True)
-class _Known:
-    """The last answer of a provider about its window."""
+class _Question:
+    """One method of a provider that may report its window, and its last answer."""
 
-    provider: Any
-    window: Window | None = None
-    ask_again_at: float = -math.inf
-    """Seconds of the event loop's clock."""
-    under_way: set[str] = field(default_factory=set)
-    """Methods that have been called and have not ended: one that hangs is not called again."""
-    is_absurd_told: bool = False
-    """True once the log has a warning of an absurd window."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while the provider is asked: requests that come meanwhile get the same answer."""
+    def __init__(self, provider: object, method: str) -> None:
+        self._provider, self._method = provider, method
+        self._window: Window | None = None
+        self._asking: asyncio.Task[None] | None = None
+        """The last call. While it runs, however long that is, no other is made."""
+        self._asked_at = -math.inf
+        """Seconds of the event loop's clock."""
 
-    @contextmanager
-    def asking(self, method: str) -> Iterator[None]:
-        """Marks a method as called until its call has ended, however late that is."""
-        self.under_way.add(method)
+    async def answer(self, config: Config, is_cancelled: Callable[[], bool]) -> Window | None:
+        """Returns the window that the method reports, or has reported last; None if it has reported none."""
+        now = asyncio.get_running_loop().time()
+        if (self._asking is None or self._asking.done()) and now >= self._asked_at + _PAUSE:
+            self._asked_at = now
+            self._asking = asyncio.create_task(self._ask(config), name="context-summarize:window")
+        if self._asking is not None and not self._asking.done() and now < self._asked_at + _INFO_SECONDS:
+            await until_done({self._asking}, self._asked_at + _INFO_SECONDS - now, is_cancelled)
+            if not (self._asking.done() or is_cancelled()):
+                name = type(self._provider).__name__
+                logger.warning("%s of provider %r does not answer; its last known window counts", self._method, name)
+        return self._window
+
+    async def _ask(self, config: Config) -> None:
+        before, name = self._window, type(self._provider).__name__
         try:
-            yield
-        finally:
-            self.under_way.discard(method)
+            self._window = await awaited(self._asked)
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
+            self._window = None
+            trace = traceback_of(error, config.redact)
+            logger.warning("%s of provider %r failed, so its window is unknown: %s", self._method, name, trace)
+        margin = config.safety_margin
+        if self._window and self._window != before and self._window.context < margin:
+            text = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
+            logger.error(text, margin, name, self._window.context)
+
+    async def _asked(self) -> Window | None:
+        method = getattr(self._provider, self._method, None)
+        if not callable(method):
+            return None
+        # Methods that are no coroutines may block.
+        answer = method() if inspect.iscoroutinefunction(method) else await in_own_thread(method)
+        source = await answer if inspect.isawaitable(answer) else answer
+        if self._method == "get_info":
+            source = getattr(source, "defaults", None)
+        if not (context := _read(source, "context_window")):
+            return None
+        # Under this name Amplifier's providers keep the output that they ask for if a request names no figure.
+        asked = _read(self._provider, "max_tokens")
+        return Window(context, _read(source, "max_output_tokens") or 0, asked)
 
 
 class Windows:
@@ -117,72 +145,18 @@ class Windows:
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         self._config = config
         self._is_cancelled = is_cancelled
-        self._known: list[_Known] = []
+        self._questions = LRUCache[int, tuple[_Question, ...]](_MOST_PROVIDERS)
+        """By `id()` of the provider, which its questions keep alive."""
 
-    async def of(self, provider: Any) -> Window | None:
+    async def of(self, provider: object) -> Window | None:
         """Returns the window of a provider; None if it has none. While it does not answer, its last window counts."""
-        known = next((known for known in self._known if known.provider is provider), None)
-        if known is None:
-            known = _Known(provider)
-            self._known = [*self._known[1 - _MOST_PROVIDERS :], known]
-        async with known.turn:
-            if asyncio.get_running_loop().time() >= known.ask_again_at:
-                await self._ask(known)
-        return known.window
-
-    async def _ask(self, known: _Known) -> None:
-        before, now, name = known.window, asyncio.get_running_loop().time(), type(known.provider).__name__
-        window: Window | None = None
-        pause = _PAUSE
-        for method, pick in (("get_model_info", None), ("get_info", "defaults")):
-            if method in known.under_way:
-                pause = _PAUSE_AFTER_HANG
-                continue
-            try:
-                asking = partial(self._asked, known, method, pick)
-                window = window or await within(asking, _INFO_SECONDS, self._is_cancelled)
-            except Exception as error:  # noqa: BLE001 - logged without its secrets
-                if self._is_cancelled():
-                    return
-                if isinstance(error, TimeoutError):
-                    pause = _PAUSE_AFTER_HANG
-                trace = traceback_of(error, self._config.redact)
-                logger.warning("%s of provider %r failed, so its window is unknown: %s", method, name, trace)
-        known.window = window or (before if pause == _PAUSE_AFTER_HANG else None)
-        known.ask_again_at = now + pause
-        margin = self._config.safety_margin
-        if known.window and known.window != before and known.window.context < margin:
-            text = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
-            logger.error(text, margin, name, known.window.context)
-
-    async def _asked(self, known: _Known, name: str, pick: str | None) -> Window | None:
-        method = getattr(known.provider, name, None)
-        if not callable(method):
-            return None
-
-        def call() -> Any:
-            with known.asking(name):
-                return method()
-
-        # Other methods may block. A coroutine that a thread made would never be awaited if the host cancelled now.
-        answer = method() if inspect.iscoroutinefunction(method) else await in_own_thread(call)
-        if inspect.isawaitable(answer):
-            with known.asking(name):
-                answer = await answer
-        source = answer if pick is None else getattr(answer, pick, None)
-        if not (context := _read(source, "context_window")):
-            self._warn_of_absurd(known, source)
-            return None
-        # Under this name Amplifier's providers keep the output that they ask for if a request names no figure.
-        asked = _read(known.provider, "max_tokens")
-        return Window(context, _read(source, "max_output_tokens") or 0, asked)
-
-    def _warn_of_absurd(self, known: _Known, source: Any) -> None:
-        value = source.get("context_window") if isinstance(source, Mapping) else getattr(source, "context_window", None)
-        if isinstance(value, int | float) and not value <= _MOST_TOKENS and not known.is_absurd_told:  # NaN as well
-            known.is_absurd_told = True
-            text = "provider %r reports a context_window above %d tokens, or none that is a number; it is ignored"
-            logger.warning(text, type(known.provider).__name__, _MOST_TOKENS)
+        if (questions := self._questions.get(id(provider))) is None:
+            questions = (_Question(provider, "get_model_info"), _Question(provider, "get_info"))
+            self._questions[id(provider)] = questions
+        for question in questions:
+            if (window := await question.answer(self._config, self._is_cancelled)) is not None:
+                return window
+        return None
 
 
 _SMALLER = 0.9
@@ -218,7 +192,7 @@ class Refusals:
 
     def __init__(self, meter: Meter, safety_margin: int) -> None:
         self._meter, self._margin = meter, safety_margin
-        self._provider: Any = None
+        self._provider: object = None
         """The provider of the last request."""
         self._refused: dict[int, _Refused] = {}
         """By `id()` of the provider, which lives as long as its session."""
@@ -248,7 +222,7 @@ class Refusals:
             if (refused := self._refused.get(id(self._provider))) is not None:
                 refused.has_answered = True
 
-    async def bounded(self, budget: int, provider: Any, windows: Windows) -> int:
+    async def bounded(self, budget: int, provider: object, windows: Windows) -> int:
         """Returns the budget of the next request, at most what the provider's refusals allow."""
         if self._open is not None and self._open[0] == self._meter.unanswered:
             self._bind(*self._open)

@@ -45,6 +45,8 @@ _CALL_SECONDS = 120.0
 """Seconds that one call may take; twice `wait_seconds`, if that is more."""
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
+_REASON = 200
+"""Characters of a provider's own words in a warning."""
 _SMALLEST_SHARE = 1 / 8
 """An input that is too large for the provider is halved until it fits, but not once it is at most this share.
 
@@ -253,8 +255,8 @@ class Summarizer:
             text = await self._ask_provider(job, run)
         except Exception as error:
             if not is_refusal(error) and endpoint.breaker.failed(error) and not is_permanent(error):
-                last = f"last with {type(error).__name__}"  # whose text may hold a secret
-                text = f"context: {run.target.name} failed several times in a row, {last}; calls for summaries pause"
+                reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())[:_REASON]
+                text = f"context: {run.target.name} failed several times in a row; calls for summaries pause: {reason}"
                 self._services.outbox.tell(text, "warning")
             raise
         endpoint.breaker.answered()

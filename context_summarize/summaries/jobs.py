@@ -11,6 +11,7 @@ from amplifier_core.message_models import ChatRequest, Message
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import numbered_from, source
+from context_summarize.host_types import Provider
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of, numbered
@@ -28,7 +29,7 @@ _THINKING = 2_000
 class Target:
     """The provider that makes summaries."""
 
-    provider: Any
+    provider: Provider
     name: str
     model: str | None = None
     window: int | None = None

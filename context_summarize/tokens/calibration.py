@@ -17,8 +17,6 @@ class Meter:
         self._seen: list[tuple[int, int]] = []
         self._served: tuple[int, int, bool] | None = None
         self._is_claimed = False
-        self._last: int | None = None
-        self._excess = 0
 
     def served(self, estimate: int, *, system: int = 0, may_chain: bool = False) -> None:
         """Records that a view of this many estimated tokens was served. It replaces the view before.
@@ -59,12 +57,8 @@ class Meter:
             return False
         (estimate, conversation, may_chain), actual = self._served, input_tokens(usage)
         self._served = None
-        # A chain repeats the last conversation. Tools that are not counted yet also exceed the expected figure. But
-        # their excess is the same next time, while that of a chain grows by a whole conversation.
-        repeated = min(self._last or conversation, conversation)
-        excess, before = actual - self.correct(estimate), self._excess
-        self._last, self._excess = conversation, excess
-        is_chain = may_chain and excess > 0.5 * repeated and abs(excess - before) > 0.25 * repeated
+        # A chain repeats the conversation. Its first request, and the one after a compaction, have none.
+        is_chain = may_chain and actual - self.correct(estimate) > 0.5 * conversation
         if is_chain or actual > 1.8 * estimate + 100_000:
             return False
         self._learn(estimate, actual)

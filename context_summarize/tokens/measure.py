@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
@@ -25,7 +24,7 @@ _APART = ("cache_write_tokens", "cache_read_input_tokens", "cache_creation_input
 """Names of cached tokens that `input_tokens` leaves out: Amplifier's, and Anthropic's own."""
 
 
-def input_tokens(usage: Any) -> int:
+def input_tokens(usage: object) -> int:
     """Returns the input tokens that a usage reports, cached ones too; 0 if it does not say.
 
     `usage` is Amplifier's, or what OpenAI's or Anthropic's SDK has as `response.usage`; a mapping or an object. Some of

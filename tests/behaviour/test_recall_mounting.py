@@ -27,6 +27,13 @@ class WithoutTools(ScriptedProvider):
         return SimpleNamespace(capabilities=["streaming"], defaults=super().get_info().defaults)
 
 
+class Unlisted(ScriptedProvider):
+    """A provider that does not say what it can do."""
+
+    def get_info(self) -> Any:
+        return SimpleNamespace(capabilities=[], defaults=super().get_info().defaults)
+
+
 async def names_recall(context: Any) -> bool:
     """Whether the first summary of a compacted session says how to read the originals."""
     view = await context.get_messages_for_request(6_000, ScriptedProvider())
@@ -44,6 +51,8 @@ async def names_recall(context: Any) -> bool:
         ({}, SubAgent, ScriptedProvider, False),
         ({"recall_tool": True}, SubAgent, ScriptedProvider, True),
         ({}, MockCoordinator, WithoutTools, False),
+        ({}, MockCoordinator, Unlisted, True),
+        ({"recall_tool": True}, SubAgent, WithoutTools, True),
     ],
 )
 async def test_a_session_gets_the_tool_and_its_summaries_name_it(settings, coordinator, provider, expected):
@@ -60,9 +69,10 @@ async def test_a_session_gets_the_tool_and_its_summaries_name_it(settings, coord
     await cleanup()
 
 
-async def test_the_tools_own_module_is_left_in_place_and_the_summaries_name_it():
+@pytest.mark.parametrize("setting", ["auto", True, False])
+async def test_the_tools_own_module_is_left_in_place_and_the_summaries_name_it(setting):
     session = MockCoordinator()
-    cleanup = await mount(session, {"cache": "memory", "keep_recent": 4, "recall_tool": False})
+    cleanup = await mount(session, {"cache": "memory", "keep_recent": 4, "recall_tool": setting})
     await feed(session.get("context"), tool_session(12, size=800))
     await tools.mount(session)
     own = session.get("tools")["recall"]

@@ -162,6 +162,12 @@ HOUR = 3_600
 """Seconds after which no provider's prompt cache is warm."""
 
 
+@pytest.mark.parametrize("wrong", ["1", 1.0, True, None])
+async def test_what_is_no_place_of_a_summary_is_refused(wrong):
+    with pytest.raises(TypeError, match=f"summary must be a whole number, 1 for the oldest summary; got {wrong!r}"):
+        await Session().manager.show(wrong)
+
+
 class TestColdCache:
     async def session(self) -> tuple[Session, Clock]:
         """A session near its threshold whose summaries are ready, and its clock."""

@@ -75,7 +75,7 @@ def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value
 
 
 def test_one_message_tells_all_that_is_wrong() -> None:
-    """Misspelt keys, wrong values and contradictions; but none with a value that is wrong by itself."""
+    """Misspelt keys and wrong values; what they contradict is told once they are right."""
     wrong = {"keep_recnt": 5, "max_tokens": 100, "summary_role": "lean", "wait_seconds": "a", "cache": ""}
     with pytest.raises(ConfigError) as refused:
         Config.from_mapping(wrong)
@@ -117,7 +117,7 @@ def test_a_threshold_of_null_is_the_default(caplog: pytest.LogCaptureFixture) ->
         ("compact_threshold", ["compact_treshold", "compaction_threshold"]),
         ("cache", ["Cache", "cahce", "cashe"]),
         ("redact", ["redcat"]),
-        ("recall_tool", ["recall"]),
+        ("recall_tool", ["recal_tool"]),
     ],
 )
 def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(meant: str, keys: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.errors import RecallError
 from context_summarize.recall import RecallQuery
-from context_summarize.recall.tools import RecallTool, is_wanted, mount_steering
+from context_summarize.recall.tools import RecallTool, mount_steering
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import call, feed, result, tool_session, user
 
@@ -54,30 +53,6 @@ async def test_what_recall_cannot_answer_is_no_success_and_says_why(given_input,
 def test_a_query_of_another_type_is_refused_in_words() -> None:
     with pytest.raises(RecallError, match=r'messages must be text, such as messages="13-58" or .*, got 5'):
         RecallQuery(messages=5)  # type: ignore[arg-type]
-
-
-def info(*capabilities: str) -> Any:
-    return SimpleNamespace(get_info=lambda: SimpleNamespace(capabilities=list(capabilities)))
-
-
-@pytest.mark.parametrize(
-    ("setting", "tools", "providers", "parent", "wanted"),
-    [
-        ("auto", {}, [info("streaming", "tools")], None, True),
-        ("auto", {}, [info()], None, True),
-        ("auto", {}, [SimpleNamespace()], None, True),
-        ("auto", {}, [], None, True),
-        ("auto", {}, [info("streaming")], None, False),
-        ("auto", {}, [info("streaming", "tools")], "parent", False),
-        (False, {}, [info("tools")], None, False),
-        (True, {}, [info("streaming")], "parent", True),
-        (True, {"recall": object()}, [info("tools")], None, False),
-    ],
-)
-def test_a_session_gets_the_tool_as_set_or_where_its_model_takes_tools(setting, tools, providers, parent, wanted):
-    """Not a second time, and not unasked in a sub-agent, whose tools are chosen by whoever started it."""
-    mounted = {"tools": tools, "providers": dict(enumerate(providers))}
-    assert is_wanted(SimpleNamespace(get=mounted.get, parent_id=parent), setting) == wanted
 
 
 @pytest.mark.parametrize("asked_for", [True, False])
