@@ -12,7 +12,7 @@ _sleep = asyncio.sleep
 
 
 class LoopClock:
-    """The time of the running event loop, virtual or not."""
+    """The time of the running event loop."""
 
     def now(self) -> float:
         """Returns the loop's time in seconds."""

@@ -6,7 +6,6 @@ time passes as the session's own model would take for its answer.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import time
@@ -72,10 +71,8 @@ class Result:
 class _Play:
     """One session that is being played."""
 
-    def __init__(
-        self, made: type[Contestant], session: Session, summariser: Summariser, *, cached: bool, real_time: bool
-    ) -> None:
-        self._session, self._summariser, self._real_time = session, summariser, real_time
+    def __init__(self, made: type[Contestant], session: Session, summariser: Summariser, *, cached: bool) -> None:
+        self._session, self._summariser = session, summariser
         self._count = functools.lru_cache(maxsize=200_000)(count)
         self._sizes = [measure(row, self._count) for row in session.rows]
         self._counting = Counting(cached=cached)
@@ -104,27 +101,22 @@ class _Play:
         self._view_sizes: list[int] = []
         self._requests: list[Request] = []
 
-    async def run(self, look: Look | None, seconds: float) -> Result:
+    async def run(self, look: Look | None) -> Result:
         started = time.monotonic()
         try:
-            fed = 0
-            for row in self._session.rows:
+            for fed, row in enumerate(self._session.rows):
                 if row["role"] == "assistant":
                     await self._request(fed, look)
-                if time.monotonic() - started > seconds:
-                    break
                 with self._measured():
                     await self._contestant.add(dict(row))
-                fed += 1
-            else:
-                await self._request(fed, look)
+            await self._request(len(self._session.rows), look)
         finally:
             await self._contestant.close()
         return Result(
             contestant=self._made.__name__,
             session=self._session.name,
             budget=self._session.budget,
-            tokens=sum(self._sizes[:fed]),
+            tokens=sum(self._sizes),
             requests=tuple(self._requests),
             calls=tuple(self._summariser.calls),
             view=tuple(self._view),
@@ -156,7 +148,7 @@ class _Play:
         tokens, cached = self._compared(view)
         latency = seconds_of(tokens, self._sizes[fed] if fed < len(self._sizes) else 0)
         with self._measured():
-            await self._clock.sleep(0 if self._real_time else latency)
+            await self._clock.sleep(latency)
         cpu, self._spent = self._spent - self._conversion * len(view), 0.0
         self._requests.append(
             Request(
@@ -193,17 +185,12 @@ def play(
     *,
     look: Look | None = None,
     cached: bool = True,
-    real_time: bool = False,
-    minutes: float = 60.0,
 ) -> Result:
-    """Plays a session to a contestant.
+    """Plays a session to a contestant, in virtual time: a contestant's own work takes none.
 
     Args:
         look: gets every request.
         cached: gives the contestant's counter a cache; without one, its CPU seconds hold all of its counting.
-        real_time: waits for the summariser, and lets the session's own model answer at once; otherwise time is
-            virtual, and a contestant's own work takes none.
-        minutes: real ones, after which the session ends early.
 
     Raises:
         ImportError: the contestant is not installed.
@@ -213,7 +200,7 @@ def play(
     async def main() -> Result:
         counted = functools.lru_cache(maxsize=200_000)(count)
         answers = summariser(counted, session.budget + MAX_OUTPUT)
-        under_way = _Play(contestant, session, answers, cached=cached, real_time=real_time)
-        return await under_way.run(look, 60 * minutes)
+        under_way = _Play(contestant, session, answers, cached=cached)
+        return await under_way.run(look)
 
-    return asyncio.run(main()) if real_time else run_virtually(main())
+    return run_virtually(main())

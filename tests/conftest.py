@@ -79,11 +79,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On a desk, what is marked `ci` is left out unless it is asked for by a mark."""
+    """What is marked `ci` comes first, so that no process ends with it; on a desk it is left out unless asked for."""
     late = [item for item in items if item.get_closest_marker("ci")]
+    others = [item for item in items if not item.get_closest_marker("ci")]
     if late and not LONG and "ci" not in config.getoption("-m"):
         config.hook.pytest_deselected(items=late)
-        items[:] = [item for item in items if item not in late]
+        late = []
+    items[:] = [*late, *others]
 
 
 def pytest_unconfigure() -> None:

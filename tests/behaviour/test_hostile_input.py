@@ -14,7 +14,7 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.properties.rules import check_opening, check_shape
-from tests.support.effort import HUGE, full
+from tests.support.effort import HUGE, crossed, full
 from tests.support.paths import ROOT
 from tests.support.rows import call, feed, result, tool_session, user
 from tests.support.views import untimed
@@ -159,12 +159,14 @@ def answer(request: ChatRequest) -> str:
     return "Goal: something was asked for, and it was done."
 
 
-async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None:
-    """Put these rows into a session, bring them behind a compaction, and look at everything the host would."""
+@pytest.mark.parametrize(("name", "is_added"), crossed([*KEPT], [True, False]))
+async def test_what_is_kept_passes_compactions_and_stays_as_it_was(name, is_added, caplog):
+    """With a provider or without one; the host looks at everything."""
+    rows, provider = KEPT[name](), ScriptedProvider(then=answer) if is_added else None
     made = SummarizingContextManager(keep_recent=2, **SMALL)
     whole = [user("begin"), *rows, *tool_session(3)]
     before = repr(whole)  # for comparing: NaN differs from itself
-    await (feed(made, whole) if how == "added" else made.set_messages(whole))
+    await (feed(made, whole) if is_added else made.set_messages(whole))
     for budget in (50_000, 3_000, 400):
         view = await made.get_messages_for_request(budget, provider)
         check_shape(view)
@@ -179,12 +181,6 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
     check_shape(await made.get_messages_for_request(3_000, provider))
     assert await made.get_token_count() > 0
     await made.close()
-
-
-@pytest.mark.parametrize("rows", KEPT.values(), ids=KEPT)
-async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows, caplog):
-    await taken(rows(), "added", ScriptedProvider(then=answer))
-    await taken(rows(), "set", None)
     assert [line for line in caplog.messages if "notes" in line or "cannot be" in line] == []
 
 

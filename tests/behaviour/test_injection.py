@@ -72,7 +72,7 @@ def harmless() -> Scene:
     return asyncio.run(compacted(session("user", HARMLESS)))
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in some(ROWS, 3)])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in some(ROWS, 6)])
 def test_a_hostile_row_stays_where_it_is_quoted(row):
     """In the request for its summary, in the fallback summary, and in a summary whose model has obeyed it."""
     text = row["text"].replace("@FENCE@", fenced(harmless().requests[0])[1])  # the fence that it can know

@@ -15,7 +15,7 @@ from tests.support.views import nodes, notes, size
 WINDOW, OUTPUT, MARGIN = 12_000, 1_000, 1_000
 BUDGET = WINDOW - OUTPUT - MARGIN
 SHARE = 0.28
-COPIES = 3
+COPIES = 2
 """Of a session of some 120,000 tokens, 12 budgets long."""
 MOST_MERGES = 6
 """A level is a merge: the tree grows with the logarithm of the session."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
+import runpy
 import textwrap
 import threading
 from typing import Any
@@ -13,7 +13,6 @@ from pydantic_ai.models.function import FunctionModel
 
 from context_summarize.testing import ScriptedProvider
 from examples.capability import Summarizing
-from tests.support.bare_host import run
 from tests.support.pages import blocks
 from tests.support.paths import ROOT
 
@@ -24,8 +23,12 @@ def _blocks(language: str) -> list[str]:
     return [text for page, text in blocks(language) if page.name == "library.md"]
 
 
-def test_both_loops_of_the_example_compact_and_no_server_refuses_a_request_of_theirs(tmp_path):
-    openai, anthropic = run([sys.executable, "-W", "error", str(EXAMPLE)], tmp_path).stdout.splitlines()
+def test_both_loops_of_the_example_compact_and_no_server_refuses_a_request_of_theirs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(EXAMPLE.parent)
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    openai, anthropic = capsys.readouterr().out.splitlines()
+    assert list(tmp_path.iterdir()) == []
     for line, name in ((openai, "OpenAI"), (anthropic, "Anthropic")):
         messages, requests, compactions, calls, failed = map(int, re.findall(r"\d+", line))
         assert line.startswith(name)

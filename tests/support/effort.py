@@ -39,8 +39,8 @@ def crossed(many: Sequence[T], few: Sequence[U]) -> list[tuple[T, U]]:
 
 
 def turns(most: int = 2_000) -> Iterator[int]:
-    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every 60th elsewhere."""
-    return iter([*range(full(30, 4)), *range(full(30, 4), most, full(4, 60))])
+    """Turns of the event loop after which a test cancels: the first, then every sixth in CI, every 60th elsewhere."""
+    return iter([*range(full(30, 4)), *range(full(30, 4), most, full(6, 60))])
 
 
 HUGE = full(500_000, 100_000)

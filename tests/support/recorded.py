@@ -60,6 +60,8 @@ class Tape:
         self._cache = str(cache)
         self._manager = self._new()
         self._last: list[JsonRow] = []
+        self._grown: list[tuple[int, list[JsonRow], list[str]]] = []
+        """Requests that only grew since the last line: the number of the row behind, the view, and what was asked."""
         self.lines: list[str] = []
 
     def _new(self) -> SummarizingContextManager:
@@ -78,6 +80,7 @@ class Tape:
                 await self._request(number)
             await self._manager.add_message(row)
         await self._request(ROWS + 1)
+        self._tell_growth()
         await self._manager.close()
         return self.lines
 
@@ -86,24 +89,38 @@ class Tape:
         while left := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(left)
         same = next((at for at, both in enumerate(zip(self._last, view, strict=False)) if both[0] != both[1]), None)
-        new = f"{len(view) - len(self._last)} more rows" if same is None else f"other rows from {same + 1} on"
-        self._tell(f"request before {number}: {len(view)} rows, {size(view)} tokens, {new}", view)
-        if same is not None:
-            for node in nodes(view):
-                first, last = node["metadata"]["messages"]
-                self._tell(f"  summary of {first} to {last}, {size([node])} tokens", node)
-            for row in filter(None, [notes(view)]):
-                self._tell(f"  thread of {len(row['content'].splitlines())} lines, {size([row])} tokens", row)
-        for asked in self._provider.requests:
-            self._tell(f"  asked for a summary of {len(question(asked))} characters", question(asked))
+        asked = [question(request) for request in self._provider.requests]
         self._provider.requests.clear()
         self._last = view
+        if same is None:
+            self._grown.append((number, view, asked))
+            return
+        self._tell_growth()
+        told = f"request before {number}: {len(view)} rows, {size(view)} tokens"
+        self._tell(f"{told}, other rows from {same + 1} on", view)
+        for node in nodes(view):
+            first, last = node["metadata"]["messages"]
+            self._tell(f"  summary of {first} to {last}, {size([node])} tokens", node)
+        for row in filter(None, [notes(view)]):
+            self._tell(f"  thread of {len(row['content'].splitlines())} lines, {size([row])} tokens", row)
+        for text in asked:
+            self._tell(f"  asked for a summary of {len(text)} characters", text)
+
+    def _tell_growth(self) -> None:
+        """One line for all requests that only grew."""
+        if grown := self._grown:
+            (first, *_), (last, view, _) = grown[0], grown[-1]
+            asked = sum(len(texts) for *_, texts in grown)
+            told = f"{len(grown)} before {first} to {last} grow to {len(view)} rows, {size(view)} tokens"
+            self._tell(f"{told}; {asked} summaries asked for", grown)
+        self._grown = []
 
     async def _step(self, name: str, *arguments: Any) -> None:
         try:
             returned = await getattr(self._manager, name)(*arguments)
         except SteeringError as error:
             returned = str(error)
+        self._tell_growth()
         self.lines.append(f"{name}({', '.join(map(repr, arguments))}): {returned}")
 
     async def _restart(self) -> None:
@@ -112,6 +129,7 @@ class Tape:
         self._manager = self._new()
         await self._manager.prepare()
         await self._manager.set_messages(saved)
+        self._tell_growth()
         self.lines.append("a new process")
 
     def _tell(self, line: str, value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor, Future
@@ -13,34 +12,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from benchmarks.clock import VirtualLoop
+
 T = TypeVar("T")
-
-
-class _Jump(selectors.DefaultSelector):
-    """Selects what is ready and never waits for a timer: the clock jumps to it instead."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None:
-            return super().select(None)  # no timer is set: only a thread can wake the loop
-        ready = super().select(0)
-        if not ready and timeout > 0:
-            self._loop.seconds += timeout
-        return ready
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to the next timer when nothing else is left to do."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        super().__init__(_Jump(self))
-
-    def time(self) -> float:
-        return self.seconds
 
 
 class Threads:

@@ -1,1 +1,0 @@
-"""Sessions with a small real model: llama.cpp's server on a loopback port, and what it summarises."""
