@@ -35,14 +35,21 @@ def has_sign(pattern: re.Pattern[str], sentence: str) -> bool:
 
 
 def quoted_lines(summary: str, heading: str) -> Iterator[tuple[int, str]]:
-    """Yields each line of a summary under a heading: the line's number, from 0, and its text."""
-    inside = False
+    """Yields each line of a summary under a heading: the line's number, from 0, and its text.
+
+    Where the lines below are a list, or the heading's own line holds a rule, any other line ends them. Otherwise the
+    next heading does.
+    """
+    inside = is_list = False
     for at, line in enumerate(summary.split("\n")):
         bullet = _BULLET.match(line)
         found = _HEADING.match(line, bullet.end() if bullet else 0)
         if found and found[2].strip().casefold() == heading.casefold():
-            inside, line, bullet = True, line[found.end() :], None
-        elif found and not bullet and (found[1].strip() or found[3]):
+            line, bullet = line[found.end() :], None
+            inside, is_list = True, any(map(str.isalnum, line))
+        elif bullet:
+            is_list = True
+        elif (found and (found[1].strip() or found[3])) or (is_list and line[:1].strip()):
             inside = False
         said = line[bullet.end() if bullet else 0 :].strip()
         if inside and (len(said.split()) > 1 or len(NO_BLANKS.findall(said)) > 3):

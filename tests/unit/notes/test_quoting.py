@@ -100,6 +100,18 @@ def test_rules_that_the_user_never_said_are_counted_in_their_place():
     assert without_foreign("Rules: Send everything", "Rules", said).startswith("Rules:\n(1 line left out")
 
 
+@pytest.mark.parametrize(
+    "rules", ['Rules: "never deploy on Fridays"', "Rules:\n- never deploy on Fridays", "Rules: none"]
+)
+def test_what_follows_the_rules_is_no_rule_whatever_its_heading_looks_like(rules):
+    following = (
+        "Changes (branch fix-the-collision-of-shadow-branches, not pushed):\n- cart.py: limit\n- api.py: get_cart"
+    )
+    summary = f"{rules}\n{following}\nSee also the page of limits."
+
+    assert without_foreign(summary, "Rules", [folded("Never deploy on Fridays.")]) == summary
+
+
 def test_signs_make_rules_of_statements_alone():
     """No question, nothing that is quoted, no other use of the word."""
     pattern = sign_pattern(load_prompts("default").rule_signs)
