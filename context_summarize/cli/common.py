@@ -82,7 +82,8 @@ class Commands(click.Group):
         try:
             return super().main(*args, **kwargs)
         except OSError as error:
-            remark(f"Error: {error.strerror or error}", "red")
+            where = f"{error.filename}: " if error.filename else ""
+            remark(f"Error: {where}{error.strerror or error}", "red")
             sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -7,10 +7,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
-from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
@@ -28,14 +26,6 @@ _ABOUT_VALUES = (
     "holds it: a summary, the thread, or a message that is shown whole. Any other is in the history, where recall "
     "finds it."
 )
-
-
-def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Writes the page of a replay of the recording `title`; raises CommandError if the file cannot be written."""
-    try:
-        path.write_text(render_page(result, title), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise CommandError(f"the report {path} cannot be written: {error.strerror or error}") from None
 
 
 def render_page(result: ReplayResult, title: str) -> str:
