@@ -113,10 +113,9 @@ def questions() -> list[dict[str, Any]]:
     return [question for part in kept()["questions"].values() for question in part]
 
 
-def row_of(told: Result, kind: str) -> list[str]:
-    """The cells of a kind of questions: how many, and what the answers from each view state."""
-    [found] = [line.split() for line in told.stdout.splitlines() if line.startswith(f"{kind} ")]
-    return found[1:]
+def sums(told: Result) -> list[tuple[str, ...]]:
+    """The last line of the table: what the answers from each view state."""
+    return re.findall(r"^All +(\d+ of \d+) +(\d+ of \d+) +(\d+ of \d+)$", told.stdout, re.MULTILINE)
 
 
 def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee) -> None:
@@ -141,7 +140,8 @@ def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee
     assert asked == {"words": "ORD00003"}
     assert "ORD00003" in server.bodies[-12]["messages"][1]["content"] or "[" in data["answers"]["1"]["recall"]["text"]
     assert data["grades"]["1"] == {"request": 0, "recall": 1, "newest": 0}
-    assert row_of(told, "all") == ["11", "0", "of", "21", "10", "of", "21", "0", "of", "21"]
+    assert sums(told) == [("0 of 21", "10 of 21", "0 of 21")]
+    assert told.stdout.count("Which [order]? 0 ") == 5
     assert "recall was called 11 times" in told.stdout
     assert Path("session.jsonl.exam.json").stat().st_mode & 0o077 == 0
 
@@ -215,12 +215,12 @@ def test_grades_that_are_no_json_are_asked_for_again_by_the_next_run(server: Cha
     told = exam(server, *few())
     assert told.exit_code == 3
     assert "MISSING: 1 answer of the model" in told.stderr
-    assert row_of(told, "all")[0] == "1"
+    assert sums(told) == [("0 of 2", "1 of 2", "0 of 2")]
 
     model.steps.clear()
     told = exam(server, *few())
     assert (told.exit_code, model.steps) == (0, ["grade"])
-    assert row_of(told, "all")[0] == "2"
+    assert sums(told) == [("0 of 4", "2 of 4", "0 of 4")]
 
 
 def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) -> None:
