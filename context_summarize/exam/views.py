@@ -57,7 +57,7 @@ async def views_of(
         until = max((row["metadata"]["messages"][1] for row in ours if "messages" in row["metadata"]), default=0)
         if not until:
             raise CommandError(
-                "the last request holds the whole session, nothing is summarised; give a smaller --window"
+                "the last request holds the whole session, nothing is summarised; give a smaller --window, or --config max_tokens=20000"
             )
         tokens = sum(measure(row, count) for row in view)
         numbered = zip(message_numbers(rows), rows, strict=True)

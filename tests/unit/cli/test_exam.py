@@ -51,13 +51,11 @@ class Examinee:
         return "Goal: the user asked for orders, and got them."
 
     def part(self, user: str) -> str:
-        return "Here they are:\n" + json.dumps(
-            [{"question": f"Which [order]? {at}", "facts": FACTS} for at in range(2)]
-        )
+        return "Here they are:\n" + json.dumps([{"text": f"Which [order]? {at}", "facts": FACTS} for at in range(2)])
 
     def absent(self, user: str) -> str:
         words = ("zeppelin", "ORD00003")  # the second one occurs
-        return json.dumps([{"question": f"Where is {word}?", "word": word} for word in words])
+        return json.dumps([{"text": f"Where is {word}?", "word": word} for word in words])
 
     def answer(self, body: dict[str, Any]) -> Said:
         """It reads back once where it can, and knows no more without."""
@@ -101,7 +99,7 @@ def exam(server: ChatServer, *options: object, model: str = "gpt-6.2-sol") -> Re
 
 def few() -> tuple[str, Path]:
     """The option for two questions, which take no calls."""
-    questions = [{"kind": kind, "text": f"{kind}?", "facts": FACTS} for kind in ("why", "done")]
+    questions = [{"text": text, "facts": FACTS} for text in ("Why?", "What was done?")]
     return "--questions", store(Path("few.json"), [questions])
 
 
@@ -132,7 +130,7 @@ def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee
         "grade": 11,
     }
     data = kept()
-    assert [one["kind"] for one in questions()] == [*["user", "done", "artifact", "why", "next"] * 2, "absent"]
+    assert [len(part) for part in data["questions"].values()] == [2, 2, 2, 2, 2, 1]
     assert questions() == json.loads(Path("q.json").read_text())
     assert data["used"] == {"calls": 61, "input": 61 * 900, "output": 61 * 50}
     assert [*data["answers"]["1"]] == ["request", "recall", "newest"]
@@ -176,11 +174,11 @@ def test_one_answer_that_is_no_json_is_asked_for_again_and_only_nonsense_ends_it
     server: ChatServer, model: Examinee
 ) -> None:
     """A model that never writes JSON has cost its calls, and is told in one line."""
-    model.instead = {"part": ["Sure!", '[{"question": "half'], "grade": ['{"A": 1}']}
+    model.instead = {"part": ["Sure!", '[{"text": "half'], "grade": ['{"A": 1}']}
     told = exam(server)
     assert told.exit_code == 3
     assert len(questions()) == 9
-    assert 'its answer is not the JSON that was asked for: \'[{"question": "half\'' in told.stderr
+    assert 'its answer is not the JSON that was asked for: \'[{"text": "half\'' in told.stderr
 
     model.steps.clear()
     assert exam(server).exit_code == 0
@@ -283,7 +281,7 @@ def test_ctrl_c_keeps_what_was_paid_for(server: ChatServer, model: Examinee, ste
 
 def test_the_same_questions_are_given_to_another_model(server: ChatServer, model: Examinee) -> None:
     """Each exam has a file of its own; a file of another exam, or of anything else, is left alone."""
-    questions = [{"kind": "why", "text": "Why blue?", "facts": ["it is blue"]}]
+    questions = [{"text": "Why blue?", "facts": ["it is blue"]}]
     store(Path("q.json"), [questions])
     assert exam(server, "--questions", "q.json").exit_code == 0
     assert (model.steps.count("part"), model.steps.count("grade")) == (0, 1)
@@ -294,7 +292,7 @@ def test_the_same_questions_are_given_to_another_model(server: ChatServer, model
     store(Path("q.json"), [[{**questions[0], "text": "Why red?"}]])
     told = refusal(*asked, "--model", "gpt-6.2-sol", "--questions", "q.json")
     assert "session.jsonl.exam.json has other questions than q.json" in told
-    store(Path("q.json"), [[{"kind": "why", "text": "Why?"}]])
+    store(Path("q.json"), [[{"text": "Why?"}]])
     assert "q.json holds no questions; expected [{" in refusal(*asked, "--model", "m", "--questions", "q.json")
     assert (
         "nothing is summarised; give a smaller --window" in call(*asked[:-2], "--model", "m", "--json", "n.json").stderr

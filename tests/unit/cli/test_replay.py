@@ -197,7 +197,7 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
         (["--config", "focus=4", "--config", "focus=5"], "--config gives focus twice; keep one of them"),
         (["--config", 'persistence={"path": "a/file"}'], "persistence cannot be set here: a replay writes no history"),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
-        (["--html", "--yes"], "--yes is no name of such a file; expected FILE.html"),
+        (["--html", "--yes"], "--yes does not end in .html; name a file that does"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
         (["--provider", "provider-nix"], "give an address and a model, as in --provider http://localhost:11434/v1"),
