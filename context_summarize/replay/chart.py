@@ -12,15 +12,12 @@ WIDTH, HEIGHT = 880, 320
 _LEFT, _RIGHT, _BOTTOM = 46, 764, 286
 """Pixels of the picture around which the curves are drawn: the figures, the legend, the count of requests."""
 _MOST_BUDGETS = 4
-"""The chart is at most this many budgets high; the curve of a longer history leaves it at the top."""
+"""The chart is at most this many budgets high; what is above it leaves it at the top."""
 
 
 def chart(result: ReplayResult) -> Element:
     """Returns the chart as an SVG element. Its style comes from the classes of its parts."""
-    largest = max(1, result.largest_view)
-    most = 1.04 * max(
-        largest, min(result.budget, 2 * largest), min(result.history_tokens, _MOST_BUDGETS * result.budget)
-    )
+    most = 1.04 * max(1, result.largest_view, min(result.history_tokens, _MOST_BUDGETS * result.budget))
     step = (_RIGHT - _LEFT) / max(1, len(result.requests) - 1)
     places = {request.row: _LEFT + at * step for at, request in enumerate(result.requests)}
 
