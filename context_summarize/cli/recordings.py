@@ -123,8 +123,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     heading("Totals", "The whole session. An agent makes one request for each assistant message.")
     table(("", "", ""), figures(result))
     heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    rows = [(check.name, "ok" if check.ok else "FAILED", check.checked, check.meaning) for check in result.checks]
-    table(("", "", "", ""), rows)
+    table(("", "", ""), ((check.name, "ok" if check.ok else "FAILED", check.meaning) for check in result.checks))
 
 
 def _cells(number: int | None, line: Compaction) -> tuple[object, ...]:
