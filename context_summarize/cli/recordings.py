@@ -47,12 +47,12 @@ _OFFLINE = (
 _COMPACTIONS = (
     "Each of these requests reached the threshold, or did not fit the budget (must fit), so summaries replaced older "
     "messages. Before: the assistant message that answers the request. Summaries: those that were made, also from "
-    "older ones; by code: those that the provider did not write. Shorter: messages of which only the beginning and the "
-    "end are left. Waited: for summaries."
+    "older ones. Failed: summaries that the provider did not write, so that code did. Shorter: messages of which only "
+    "the beginning and the end are left. Waited: for summaries."
 )
 _NAMED, _LARGEST = 3, 5
 """Calls without a result that are named, and messages that are listed."""
-_COLUMNS = ("Before", "Tokens", "Summaries", "By code", "Shorter", "Waited", "Why")
+_COLUMNS = ("Before", "Tokens", "Summaries", "Failed", "Shorter", "Waited", "Why")
 
 
 @click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)

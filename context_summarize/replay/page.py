@@ -85,10 +85,11 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 def _compaction(line: Compaction, before: Sequence[JsonRow], clean: Callable[[str], str]) -> Iterator[Element]:
     """Yields what one compaction did, and the new rows of the module; `before` are its rows until then."""
     event = line.event
-    made = f"{counted(event['segments'], 'segment')} summarised, {event['merged']} merged, {event['fallbacks']} by code"
+    made = f"{counted(event['segments'], 'segment')} summarised, {event['merged']} merged"
+    failed = f" {event['fallbacks']} by code, because the provider failed." if event["fallbacks"] else ""
     done = f"{made}, {counted(event['shortened'], 'message')} shortened, waited {event['wait_ms']:,} ms."
     kept = f"Of {event['values_kept'] + event['values_lost']:,} exact values {event['values_kept']:,} are kept."
-    yield element("p", f"{done} Why: {event['reason'].replace('_', ' ')}. {kept}", class_="quiet")
+    yield element("p", f"{done}{failed} Why: {event['reason'].replace('_', ' ')}. {kept}", class_="quiet")
     stay = []
     for row in line.made_rows:
         text = clean(row_text(row))
