@@ -39,8 +39,6 @@ def render_page(result: ReplayResult, title: str) -> str:
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
         element("title", f"{clean(title)} – replay"),
         element("style", style),
     )
