@@ -50,7 +50,7 @@ def _checked(cls: _Class) -> _Class:
     made = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(made)
-    def init(self: Any, **given: Any) -> None:
+    def init(self: Any, /, **given: Any) -> None:
         wrong = dict[str, str]()
         try:
             made(self, **given)

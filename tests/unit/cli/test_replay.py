@@ -189,6 +189,7 @@ def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
         (["--config", "keep_recent"], "--config 'keep_recent' is not of the form KEY=VALUE, such as keep_recent=20"),
         (["--config", "=4"], "--config '=4' is not of the form KEY=VALUE, such as keep_recent=20"),
         (["--config", "color=4"], "unknown setting 'color'; known settings: announce"),
+        (["--config", "self=4"], "unknown setting 'self'; known settings: announce"),
         (
             ["--config", "summary_provider=foo"],
             "summary_provider cannot be set here: --provider names it; give an addr",
