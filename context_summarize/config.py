@@ -44,7 +44,7 @@ def _checked(cls: _Class) -> _Class:
     made = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(made)
-    def init(self: Any, **given: Any) -> None:
+    def init(self: Any, /, **given: Any) -> None:
         try:
             made(self, **given)
             problems = [*_contradictions(self, given)]

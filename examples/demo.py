@@ -14,8 +14,7 @@ from context_summarize.exam.views import newest
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.recall import RecallQuery
-from context_summarize.replay import ReplayResult, open_recording, replay, row_text
-from context_summarize.replay.page import write_page
+from context_summarize.replay import ReplayResult, open_recording, render_page, replay, row_text
 from context_summarize.testing import measure
 from context_summarize.tokens.counter import TokenCounter
 
@@ -70,7 +69,7 @@ def main() -> int:
     rows = open_recording(str(HERE / "airline-desk.jsonl")).rows
     with tempfile.TemporaryDirectory() as folder:
         result, questions = asyncio.run(play(rows, str(Path(folder) / "summaries.db")))
-    write_page(result, page, "airline-desk.jsonl")
+    page.write_text(render_page(result, "airline-desk.jsonl"), "utf-8")
     print(f"\nA desk serves fifty customers: {len(rows):,} messages, {result.history_tokens:,} tokens.")
     print(f"The model's window has {WINDOW:,}. Code, without a model, wrote the summaries.")
     for question in questions:

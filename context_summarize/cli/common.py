@@ -59,7 +59,7 @@ def check_output(path: Path, suffix: str) -> None:
         CommandError: the name does not end in the suffix, or there is no such folder.
     """
     if path.suffix != suffix:
-        raise CommandError(f"{path} is no name of such a file; expected FILE{suffix}")
+        raise CommandError(f"{path} does not end in {suffix}; name a file that does")
     if not path.absolute().parent.is_dir():
         raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
 
@@ -82,7 +82,8 @@ class Commands(click.Group):
         try:
             return super().main(*args, **kwargs)
         except OSError as error:
-            remark(f"Error: {error.strerror or error}", "red")
+            where = f"{error.filename}: " if error.filename else ""
+            remark(f"Error: {where}{error.strerror or error}", "red")
             sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:

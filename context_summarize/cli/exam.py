@@ -39,9 +39,9 @@ from context_summarize.transcript.marks import counted
 
 _PIPE = "offline tries the pipe alone: no model is asked, nothing is paid, and the answers mean nothing."
 _ABOUT = (
-    "Facts of right answers that the answers state. Last request: what this module sends. With recall: the same, and "
-    "the tool that reads messages back. Newest rows: as many as have the size of that request. The model wrote the "
-    "questions and graded the answers itself, without knowing which view they are from."
+    "How many facts of the right answer the model stated. Last request: it saw what this module sends. With recall: "
+    "the same, and the tool that reads messages back. Newest rows: as many as have the size of that request. It wrote "
+    "the questions and graded the answers itself, without knowing which view they are from."
 )
 
 
@@ -150,7 +150,7 @@ def _print(paper: Paper, *, is_offline: bool) -> None:
         sentence(f"\nThe pipe works: {parts} are in {paper.path}.")
         return
     heading("What the model still knows", _ABOUT)
-    table(("Kind", "Questions", *(name.capitalize() for name in ARMS.values())), results(paper))
+    table(("Question", *(name.capitalize() for name in ARMS.values())), results(paper))
     recalls = sum(len(one["recall"]["recalls"]) for one in answers if "recall" in one)
     sentence(
         f"\nThe request has {paper.data['tokens']:,} tokens. recall was called {recalls} times. Beside the summaries, "

@@ -26,7 +26,7 @@ from context_summarize.config import Config
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.page import write_page
+from context_summarize.replay.page import render_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.recordings import Recording, open_recording
 from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, named, row_text
@@ -47,12 +47,12 @@ _OFFLINE = (
 _COMPACTIONS = (
     "Each of these requests reached the threshold, or did not fit the budget (must fit), so summaries replaced older "
     "messages. Before: the assistant message that answers the request. Summaries: those that were made, also from "
-    "older ones; by code: those that the provider did not write. Shorter: messages of which only the beginning and the "
-    "end are left. Waited: for summaries."
+    "older ones. Failed: summaries that the provider did not write, so that code did. Shorter: messages of which only "
+    "the beginning and the end are left. Waited: for summaries."
 )
 _NAMED, _LARGEST = 3, 5
 """Calls without a result that are named, and messages that are listed."""
-_COLUMNS = ("Before", "Tokens", "Summaries", "By code", "Shorter", "Waited", "Why")
+_COLUMNS = ("Before", "Tokens", "Summaries", "Failed", "Shorter", "Waited", "Why")
 
 
 @click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
@@ -77,7 +77,7 @@ def replay_command(session: str, settings: tuple[str, ...], show_view: bool, htm
         recording = opened_recording(session)
         result = asyncio.run(_played(recording.rows, config, progress, **asked))
     if html is not None:
-        write_page(result, Path(html), recording.name)
+        Path(html).write_text(render_page(result, recording.name), "utf-8", newline="\n")
         remark(f"The report is in {html}; a browser opens it.", "green")
     _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
@@ -112,19 +112,18 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
         for at, row in enumerate(result.last_view, 1):
             click.secho(f"── {at} {row['role']} ──", bold=True)
             click.echo(plain(row_text(row)))
-    heading("Compactions", _COMPACTIONS)
     if result.compactions:
+        heading("Compactions", _COMPACTIONS)
         table(_COLUMNS, (_cells(result.numbers[line.row - 1], line) for line in result.compactions))
     elif not result.requests:
-        sentence("None. The recording has no assistant message, so there was no request.")
+        sentence("\nNo request: the recording has no assistant message, so no agent asked for one.")
     else:
         largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
-        sentence(f"None. {largest} With a smaller --window there are some.")
+        sentence(f"\nNo compaction. {largest} With a smaller --window there are some.")
     heading("Totals", "The whole session. An agent makes one request for each assistant message.")
     table(("", "", ""), figures(result))
     heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    rows = [(check.name, "ok" if check.ok else "FAILED", check.checked, check.meaning) for check in result.checks]
-    table(("", "", "", ""), rows)
+    table(("", "", ""), ((check.name, "ok" if check.ok else "FAILED", check.meaning) for check in result.checks))
 
 
 def _cells(number: int | None, line: Compaction) -> tuple[object, ...]:
@@ -148,7 +147,7 @@ def inspect_command(session: str) -> None:
         sizes = [measure(row, count) for row in recording.rows]
     messages = counted(sum(row.rendered for row in rows), "message")
     sentence(f"\n{recording.name}: {counted(len(rows), 'row')}, {sum(sizes):,} tokens, {messages} to summarise.")
-    results = [known for row in rows for known in row.result_ids]
+    results = Counter(known for row in rows for known in row.result_ids)
     # A call of the last row may still get its result.
     calls = [(call, named(numbers, at)) for at, row in enumerate(rows[:-1], 1) for call in row.calls]
     lost = [f"{call.name or 'a call'} in {where}" for call, where in calls if call.id not in results]
@@ -157,7 +156,7 @@ def inspect_command(session: str) -> None:
             f"{counted(len(lost), 'call')} without a result: {', '.join(lost[:_NAMED])}{', …' * (len(lost) > _NAMED)}."
         )
     tools = {call.id: call.name for call, _ in calls}
-    if orphans := sum(known not in tools for known in results):
+    if orphans := sum(number for known, number in results.items() if known not in tools):
         sentence(f"{counted(orphans, 'result')} without a call.")
     heading("Roles", "System and developer rows belong to the host and have no message number.")
     of_role, tokens = Counter(row.role for row in rows), Counter[str]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,6 @@ from amplifier_core.message_models import Message, TextBlock, ToolCall, ToolCall
 
 from context_summarize.exam.asking import Model, told
 from context_summarize.exam.paper import Paper
-from context_summarize.exam.questions import ABSENT, KINDS
 from context_summarize.exam.views import ARMS, Views
 
 _MOST_RECALLS = 4
@@ -92,12 +92,12 @@ async def _grades(model: Model, number: int, question: dict[str, Any], answers: 
     return await model.ask_json("grade", _GRADE, f"Question: {question['text']}\n\nFacts:\n{facts}\n\n{listed}", read)
 
 
-def results(paper: Paper) -> Iterator[tuple[object, ...]]:
-    """Yields for each kind, and for all: the graded questions, and how many facts the answers of each view state."""
-    every = [(question, paper.data["grades"].get(str(at), {})) for at, question in enumerate(paper.questions, 1)]
-    for kind in (*KINDS, ABSENT, "all"):
-        graded = [(len(one["facts"]), found) for one, found in every if found and kind in (one["kind"], "all")]
-        right = {arm: sum(found.get(arm, 0) for _, found in graded) for arm in ARMS}
-        of = {arm: sum(facts for facts, found in graded if arm in found) for arm in ARMS}
-        if graded:
-            yield kind, len(graded), *(f"{right[arm]} of {of[arm]}" for arm in ARMS)
+def results(paper: Paper) -> Iterator[tuple[str, ...]]:
+    """Yields each question with how many of its facts the answers from each view state; then their sums."""
+    right, of = Counter[str](), Counter[str]()
+    for number, question in enumerate(paper.questions, 1):
+        grades, facts = paper.data["grades"].get(str(number), {}), len(question["facts"])
+        right.update(grades)
+        of.update(dict.fromkeys(grades, facts))
+        yield question["text"], *(f"{grades[arm]} of {facts}" if arm in grades else "" for arm in ARMS)
+    yield "All", *(f"{right[arm]} of {of[arm]}" for arm in ARMS)

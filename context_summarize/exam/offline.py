@@ -13,9 +13,9 @@ from context_summarize.providers.offline import OfflineProvider
 _SAID = {
     "answer": "No model was asked.",
     "grade": json.dumps(dict.fromkeys("ABC", ())),
-    ABSENT: json.dumps([{"question": "Who is qzxv?", "word": "qzxv"}]),
+    ABSENT: json.dumps([{"text": "Who is qzxv?", "word": "qzxv"}]),
 }
-_QUESTIONS = json.dumps(2 * [{"question": "What was said?", "facts": ["a fact"]}])
+_QUESTIONS = json.dumps(2 * [{"text": "What was said?", "facts": ["a fact"]}])
 
 
 class OfflineExaminee(OfflineProvider):

@@ -21,12 +21,9 @@ def read_json(path: Path) -> Any:
 def write_json(path: Path, data: Any) -> None:
     """Writes a file as a whole: a run that is killed leaves the one before it. Only its user may read it."""
     new = path.with_name(f"{path.name}.new")
-    try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=2)
-        new.replace(path)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(data, file, indent=2)
+    new.replace(path)
 
 
 class Paper:

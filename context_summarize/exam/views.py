@@ -56,9 +56,8 @@ async def views_of(
         ours = [row for row in view if (row.get("metadata") or {}).get("source") == SOURCE]
         until = max((row["metadata"]["messages"][1] for row in ours if "messages" in row["metadata"]), default=0)
         if not until:
-            raise CommandError(
-                "the last request holds the whole session, nothing is summarised; give a smaller --window"
-            )
+            smaller = "give a smaller --window, or --config max_tokens=20000"
+            raise CommandError(f"the last request holds the whole session, nothing is summarised; {smaller}")
         tokens = sum(measure(row, count) for row in view)
         numbered = zip(message_numbers(rows), rows, strict=True)
         yield Views(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from xml.etree.ElementTree import Element
 
 from context_summarize.replay.result import ReplayResult
@@ -12,15 +12,12 @@ WIDTH, HEIGHT = 880, 320
 _LEFT, _RIGHT, _BOTTOM = 46, 764, 286
 """Pixels of the picture around which the curves are drawn: the figures, the legend, the count of requests."""
 _MOST_BUDGETS = 4
-"""The chart is at most this many budgets high; the curve of a longer history leaves it at the top."""
+"""The chart is at most this many budgets high; what is above it leaves it at the top."""
 
 
 def chart(result: ReplayResult) -> Element:
     """Returns the chart as an SVG element. Its style comes from the classes of its parts."""
-    largest = max([1, result.largest_view, *(line.before for line in result.compactions)])
-    most = 1.04 * max(
-        largest, min(result.budget, 2 * largest), min(result.history_tokens, _MOST_BUDGETS * result.budget)
-    )
+    most = 1.04 * max(1, result.largest_view, min(result.history_tokens, _MOST_BUDGETS * result.budget))
     step = (_RIGHT - _LEFT) / max(1, len(result.requests) - 1)
     places = {request.row: _LEFT + at * step for at, request in enumerate(result.requests)}
 
@@ -43,7 +40,7 @@ def chart(result: ReplayResult) -> Element:
     drawn.append(element("path", d=f"M{_LEFT},{y(result.budget):.1f}H{_RIGHT}", class_="budget"))
     if places:
         history = curve((places[request.row], request.history_tokens) for request in result.requests)
-        sizes = curve(_sizes(result, places))
+        sizes = curve((places[request.row], request.tokens) for request in result.requests)
         drawn.append(element("path", d=f"M{history}", class_="history"))
         drawn.append(element("path", d=f"M{_LEFT},{_BOTTOM}L{sizes}V{_BOTTOM}Z", class_="area"))
         drawn.append(element("path", d=f"M{sizes}", class_="requests"))
@@ -69,15 +66,6 @@ def _labels(result: ReplayResult, y: Callable[[int], float]) -> Iterator[Element
         for line, words in enumerate((about, f"{tokens:,} tokens")):
             yield _text(_RIGHT + 8, lowest + 16 * line, words, class_=f"label-{kind}")
         lowest += 36
-
-
-def _sizes(result: ReplayResult, places: Mapping[int, float]) -> Iterator[tuple[float, int]]:
-    """Yields (place, tokens) for each request, and before it the size that a compaction has reduced."""
-    due = {line.row: line.before for line in reversed(result.compactions)}
-    for request in result.requests:
-        if request.row in due:
-            yield places[request.row], due[request.row]
-        yield places[request.row], request.tokens
 
 
 def _step(most: float) -> int:

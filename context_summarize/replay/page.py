@@ -7,10 +7,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
-from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart, element
@@ -30,14 +28,6 @@ _ABOUT_VALUES = (
 )
 
 
-def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Writes the page of a replay of the recording `title`; raises CommandError if the file cannot be written."""
-    try:
-        path.write_text(render_page(result, title), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise CommandError(f"the report {path} cannot be written: {error.strerror or error}") from None
-
-
 def render_page(result: ReplayResult, title: str) -> str:
     """Returns the page as HTML. Its texts are redacted like the texts that a summariser reads."""
     style = (files("context_summarize.replay") / "assets" / "page.css").read_text("utf-8")
@@ -49,8 +39,6 @@ def render_page(result: ReplayResult, title: str) -> str:
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
         element("title", f"{clean(title)} – replay"),
         element("style", style),
     )
@@ -95,10 +83,11 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
 def _compaction(line: Compaction, before: Sequence[JsonRow], clean: Callable[[str], str]) -> Iterator[Element]:
     """Yields what one compaction did, and the new rows of the module; `before` are its rows until then."""
     event = line.event
-    made = f"{counted(event['segments'], 'segment')} summarised, {event['merged']} merged, {event['fallbacks']} by code"
+    made = f"{counted(event['segments'], 'segment')} summarised, {event['merged']} merged"
+    failed = f" {event['fallbacks']} by code, because the provider failed." if event["fallbacks"] else ""
     done = f"{made}, {counted(event['shortened'], 'message')} shortened, waited {event['wait_ms']:,} ms."
     kept = f"Of {event['values_kept'] + event['values_lost']:,} exact values {event['values_kept']:,} are kept."
-    yield element("p", f"{done} Why: {event['reason'].replace('_', ' ')}. {kept}", class_="quiet")
+    yield element("p", f"{done}{failed} Why: {event['reason'].replace('_', ' ')}. {kept}", class_="quiet")
     stay = []
     for row in line.made_rows:
         text = clean(row_text(row))

@@ -122,7 +122,7 @@ class _Audit:
             for at, row in enumerate(rows[same:], same)
             if (problem := refusal(row)) is not None
         ]
-        self._valid.note(invalid, len(rows))
+        self._valid.note(invalid)
         problems = [] if invalid else broken_pairs(rows)
         self._paired.note([f"{where}, view {problem}" for problem in problems[:1]])
         self._sizes[same:] = [measure(row, self.count) for row in rows[same:]]
@@ -141,4 +141,4 @@ class _Audit:
         ]
         if len(kept) != len(fed):
             changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")
-        self._kept.note(changed, len(fed))
+        self._kept.note(changed)

@@ -52,13 +52,11 @@ class RequestSize:
 
 @dataclass(slots=True)
 class Check:
-    """One promise, how often it was checked, and where it was broken first."""
+    """One promise, and where it was broken first."""
 
     name: str
     meaning: str
     """The promise as a sentence."""
-    checked: int = 0
-    """Requests or rows that were checked."""
     first: str | None = None
     """The first problem."""
 
@@ -67,9 +65,8 @@ class Check:
         """True while nothing breaks the promise."""
         return self.first is None
 
-    def note(self, problems: Sequence[str], checked: int = 1) -> None:
-        """Counts what was checked, and keeps the first problem."""
-        self.checked += checked
+    def note(self, problems: Sequence[str]) -> None:
+        """Keeps the first problem."""
         self.first = self.first or next(iter(problems), None)
 
 

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from context_summarize.cli import main
 from tests.support.rows import tool_session
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "airline-desk.jsonl"
 NARROW = ["--window", "6666"]
 
 
