@@ -48,23 +48,17 @@ class Requests:
         session, began, rows = self._session, self._services.clock(), None
         limits = await self._limits(wanted)
         is_hook = self._services.outbox.is_in_hook  # it waits for no summary: the summary may wait for the hook
-        announced = Announcement(self._services.outbox)
-        try:
-            while rows is None:
-                await session.resume()
-                async with session.turn.taken(in_hurry=is_hook):
-                    if session.is_resumed:
-                        left = 0.0 if is_hook else self._services.config.wait_seconds - self._services.clock() + began
-                        rows = await self._served(wanted, limits, left, announced)
-        finally:  # also for a request that is cancelled
-            announced.withdraw()
+        while rows is None:
+            await session.resume()
+            async with session.turn.taken(in_hurry=is_hook):
+                if session.is_resumed:
+                    left = 0.0 if is_hook else self._services.config.wait_seconds - self._services.clock() + began
+                    rows = await self._served(wanted, limits, left)
         await session.saved.flush()
         await self._services.outbox.flush()
         return rows
 
-    async def _served(
-        self, wanted: RequestOptions, limits: RequestLimits, seconds: float, announced: Announcement
-    ) -> list[JsonRow] | None:
+    async def _served(self, wanted: RequestOptions, limits: RequestLimits, seconds: float) -> list[JsonRow] | None:
         """Returns the rows of a request that has its turn; None if it has stepped aside.
 
         It makes one compaction, and a second one only if rows that came meanwhile do not fit.
@@ -74,11 +68,13 @@ class Requests:
         for is_second in (False, True):
             retained, tokens = session.retain(shown, wanted.retained)
             here = limits.beside(tokens) if tokens else limits
-            facts = await self._looked(shown, here)
+            facts, may_prefetch = self.facts(shown, here)
+            if may_prefetch or facts.reason is not None:
+                facts = await self._prefetched(shown, here, facts, may_prefetch)
             if facts.reason is None or (is_second and facts.reason != "must_fit"):
                 break
             try:
-                made = await self._compacted(shown, here, facts, seconds, announced)
+                made = await self._compacted(shown, here, facts, seconds)
             except Aside:
                 return None
             if not made:
@@ -107,7 +103,7 @@ class Requests:
         has_grown = session.last[0] is log and len(log) > session.last[1]
         is_again = session.last == (log, len(log), limits.budget) and not session.is_late
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
-        recent = [at for at in session.made_at if self._services.totals.requests - at < _WINDOW]
+        requests, made_at = self._services.totals.requests, session.made_at
         facts = Facts(
             used=used,
             room=own.view_room,
@@ -116,15 +112,12 @@ class Requests:
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
-            may_compact_again=len(recent) < _MOST_COMPACTIONS,
+            may_compact_again=len(made_at) < _MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
         )
         return facts, may_prefetch
 
-    async def _looked(self, shown: View, limits: RequestLimits) -> Facts:
-        """Returns the facts of a decision. If a compaction comes near, its summaries are started."""
-        facts, may_prefetch = self.facts(shown, limits)
-        if facts.reason is None and not may_prefetch:
-            return facts
+    async def _prefetched(self, shown: View, limits: RequestLimits, facts: Facts, may_prefetch: bool) -> Facts:
+        """Starts the summaries of a compaction that comes near; returns the facts with these under way."""
         await self._session.cut_parts(limits)
         if not may_prefetch or facts.is_cold or self._host.is_cancelled():
             return facts
@@ -133,15 +126,14 @@ class Requests:
             self._texts.start(node, self._session.log, target, ahead=True)
         return self.facts(shown, limits)[0]
 
-    async def _compacted(
-        self, shown: View, limits: RequestLimits, facts: Facts, seconds: float, announced: Announcement
-    ) -> bool:
+    async def _compacted(self, shown: View, limits: RequestLimits, facts: Facts, seconds: float) -> bool:
         """Makes the compaction that is due, if it is worth it and its texts come in time; returns True if it did.
 
         Raises:
             Aside: the request must give up its turn.
         """
         session, log, rows = self._session, self._session.log, len(self._session.log)
+        announced = Announcement(self._services.outbox)
         fallbacks, waited, has_waited, is_early = set[str](), 0.0, False, facts.reason == "cold_cache"
         self.compacting += not is_early
         try:
@@ -168,7 +160,8 @@ class Requests:
                 shown = await session.shown(hides_system=limits.system_prompt is not None)
                 facts = self.facts(shown, limits)[0]
             return False
-        finally:
+        finally:  # also for a request that is cancelled
+            announced.withdraw()
             self.compacting -= not is_early
             if waited:
                 self._services.totals.waited(waited)
@@ -221,7 +214,6 @@ class Requests:
             from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
             new_fallbacks=0 if self._host.is_offline else len({*cut.fallbacks}.difference(session.cut.fallbacks)),
             waited=waited,
-            is_unknown=not session.cut.since and session.last[0] is not session.log,
         )
         session.put(cut)
         session.is_late = False

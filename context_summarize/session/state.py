@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
 
-from context_summarize.background import in_thread
+from context_summarize.background import Turn, in_thread
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.entries import Entry
@@ -26,7 +26,6 @@ from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.retention import retained_rows
 from context_summarize.session.saved import MOST_CUTS, Saved
-from context_summarize.session.turn import Turn
 from context_summarize.session.written import Written, written
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Parts, Services

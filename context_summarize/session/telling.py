@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 _LONG_WAIT = 3.0
 """Seconds of waiting after which the user gets a line about it."""
-_UNKNOWN = "; nothing saved fits this history: it is new here, or prompts, settings or version have changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +38,6 @@ class Change:
     """How many exact values that the request showed before are still shown, and how many are not."""
     waited: float = 0.0
     """Seconds."""
-    is_unknown: bool = False
-    """True if the first request of a history makes it, although nothing saved fits that history."""
 
     @property
     def fallbacks(self) -> int:
@@ -160,8 +157,7 @@ class Telling:
     def _notify_user(self, change: Change, before: int, after: int) -> None:
         summaries = counted(len(change.after.summaries), "summary", "summaries")
         if self._outbox.tells_user:
-            why = _UNKNOWN if change.is_unknown else ""
-            self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s{why}")
+            self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
         if change.new_fallbacks:
             failed = counted(change.new_fallbacks, "summary", "summaries")
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
