@@ -22,11 +22,10 @@ from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, first_row, nodes_of, view
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.redaction import traceback_of
+from context_summarize.session.beside import Written, retained_rows, written
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
-from context_summarize.session.retention import retained_rows
 from context_summarize.session.saved import MOST_CUTS, Saved
-from context_summarize.session.written import Written, written
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Parts, Services
 from context_summarize.tokens.measure import measure

@@ -70,10 +70,8 @@ async def request_budget(
     """
     if isinstance(given := token_budget, bool) or not isinstance(given, int | None):
         raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
-    if given is not None and given < 0:
-        raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
-    if given is not None and given > _MOST_TOKENS:
-        raise ValueError(f"token_budget must be at most {_MOST_TOKENS:,} tokens; None or 0 for the window's")
+    if given is not None and not 0 <= given <= _MOST_TOKENS:
+        raise ValueError(f"token_budget must be 0 to {_MOST_TOKENS:,} tokens, got {given}; None or 0 for the window's")
     budget = given
     if not budget and provider is not None:
         window = await (windows or Windows(config)).of(provider)
