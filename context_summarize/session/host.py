@@ -130,8 +130,6 @@ class Host:
         limits = RequestLimits(
             budget=budget,
             own=own_limits(self._config, own_budget, system.tokens, own_cap),
-            system_prompt=system.text,
-            status=system.status,
             correct=self.meter.correct,
         )
         if not wanted.hard_fit:  # its budget is for that request alone

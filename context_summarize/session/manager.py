@@ -200,7 +200,7 @@ class SummarizingContextManager(Steering):
         used, session, served = await self.get_token_count(), self._session, self._host.served
         budget = bound = served.budget if served else DEFAULT_BUDGET
         if served and self._services.config.auto_compact:
-            left = session.view(hides_system=served.system_prompt is not None).left
+            left = session.view().left
             bound = served.used(served.own.defer_below(left))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(session.log, session.cut.groups, query, limit)

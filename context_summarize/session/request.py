@@ -63,8 +63,8 @@ class Requests:
 
         It makes one compaction, and a second one only if rows that came meanwhile do not fit.
         """
-        session, hides_system = self._session, limits.system_prompt is not None
-        shown = await session.shown(hides_system=hides_system)
+        session = self._session
+        shown = await session.shown()
         for is_second in (False, True):
             retained, tokens = session.retain(shown, wanted.retained)
             here = limits.beside(tokens) if tokens else limits
@@ -79,7 +79,7 @@ class Requests:
                 return None
             if not made:
                 break
-            shown = await session.shown(hides_system=hides_system)
+            shown = await session.shown()
         return self._answer(shown, here, retained)
 
     async def _limits(self, wanted: RequestOptions) -> RequestLimits:
@@ -87,7 +87,7 @@ class Requests:
         session = self._session
         limits = await self._host.limits(wanted)
         if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
-            shown = await session.shown(hides_system=limits.system_prompt is not None)
+            shown = await session.shown()
             less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
             limits = await self._host.limits(replace(wanted, token_budget=less))
         return limits
@@ -157,7 +157,7 @@ class Requests:
                 failed = [node for node in chosen.missing if step != "wait" or not self._is_coming(node)]
                 await self._texts.fall_back(failed, log)
                 fallbacks |= {node.key for node in failed}
-                shown = await session.shown(hides_system=limits.system_prompt is not None)
+                shown = await session.shown()
                 facts = self.facts(shown, limits)[0]
             return False
         finally:  # also for a request that is cancelled
@@ -194,7 +194,7 @@ class Requests:
         self, chosen: Plan, shown: View, limits: RequestLimits, announced: Announcement, waited: float
     ) -> int:
         """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""
-        session, hides_system = self._session, limits.system_prompt is not None
+        session = self._session
         nodes = [] if chosen.cut.is_bare else nodes_of(session.log, chosen.cut)
         unwritten = [node for node in nodes if self._texts.text_of(node) is None]
         await self._texts.fall_back(unwritten, session.log)
@@ -202,7 +202,7 @@ class Requests:
         old = {node.key for node in shown.nodes}
         await session.write_thread(session.log, cut)
         # No await follows: all that may fail has been awaited.
-        after = session.view(cut, hides_system=hides_system)
+        after = session.view(cut)
         if chosen.reason == "manual" and after.tokens >= shown.tokens:
             return 0  # what the thread says more outweighs a few short rows
         change = Change(
@@ -224,15 +224,15 @@ class Requests:
 
     def _answer(self, shown: View, limits: RequestLimits, retained: Sequence[JsonRow]) -> list[JsonRow]:
         """Returns copies of the view's rows, with the retained reminders and the reminder blocks of the prompt."""
-        session = self._session
+        session, system = self._session, self._host.system
         self._telling.warn_if_too_large(shown, limits)
-        rows, apart = shown.rows(limits.system_prompt), limits.own.system_tokens
+        rows, apart = shown.rows(system.text), system.tokens
         may_chain = any(map(continues, reversed(rows)))
         sent = shown.tokens + apart + session.held[2]
         self._host.meter.served(sent, system=shown.system_tokens + apart, may_chain=may_chain)
-        if limits.status is not None:
-            rows.insert(len(rows) - len(shown.open), limits.status)  # at the end, before open calls
-        at = len(shown.head) - len(shown.newest) + bool(limits.system_prompt)
+        if system.status is not None:
+            rows.insert(len(rows) - len(shown.open), system.status)  # at the end, before open calls
+        at = len(shown.head) - len(shown.newest) + bool(system.text)
         rows[at:at] = map(copy_json, retained)
         served = (session.log, len(session.log), limits.budget)
         if session.last[:2] != served[:2]:
@@ -257,7 +257,7 @@ class Requests:
                         continue
                     if log is not session.log:
                         log, rows = session.log, len(session.log)
-                    shown = await session.shown(hides_system=limits.system_prompt is not None)
+                    shown = await session.shown()
                     await session.cut_parts(limits)
                     given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
                     made = plan(given, "manual", focus)

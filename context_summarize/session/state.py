@@ -122,7 +122,7 @@ class Session:
         await self.texts.look_up(nodes)
         self.services.totals.from_cache += sum(self.texts.text_of(node) is not None for node in nodes)
 
-    async def shown(self, *, hides_system: bool) -> View:
+    async def shown(self) -> View:
         """Returns the view of the cut in force. First it computes what takes long in a thread.
 
         A text that the store has lost is a fallback from now on.
@@ -137,7 +137,7 @@ class Session:
                 cut = self.cut
                 await self.write_thread(log, cut)
             if self.log is log and self.cut is cut:
-                return self.view(hides_system=hides_system)
+                return self.view()
 
     async def _have_texts(self, log: Log, cut: Cut) -> None:
         if cut.is_bare:
@@ -166,7 +166,7 @@ class Session:
         found = Written(log, cut.shape)
         if not (cut.groups and cut.thread_room):
             return found
-        shown = self.view(cut, hides_system=False)
+        shown = self.view(cut)
         try:
             return await in_thread(log.characters_from(0), written, self.thread, found, shown)
         except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
@@ -174,7 +174,7 @@ class Session:
             logger.error("the thread cannot be written, so the view has none: %s", trace)
             return found
 
-    def view(self, cut: Cut | None = None, *, hides_system: bool, thread: Written | None = None) -> View:
+    def view(self, cut: Cut | None = None, thread: Written | None = None) -> View:
         """Returns the view of a cut, by default the one in force, with its thread if that is written or given."""
         log, cut = self.log, cut or self.cut
         known = thread or (self._written if self._written and self._written.is_of(log, cut) else None)
@@ -184,7 +184,7 @@ class Session:
             text = known.summaries.get((node.key, node.first_group)) if known else None
             return found if found is None or text is None else replace(found, text=text)
 
-        found = view(log, cut, text_of, hides_system=hides_system)
+        found = view(log, cut, text_of, hides_system=self.host.system.text is not None)
         return found.with_thread(known.entry) if known and known.entry else found
 
     def retain(self, shown: View, wanted: Sequence[str]) -> tuple[tuple[JsonRow, ...], int]:
@@ -216,7 +216,7 @@ class Session:
             thread=shown.thread.tokens if shown.thread else 0,
             limits=limits.own,
             text_of=text_of,
-            hides_system=limits.system_prompt is not None,
+            hides_system=self.host.system.text is not None,
         )
 
     async def cut_parts(self, limits: RequestLimits) -> None:
@@ -254,7 +254,7 @@ class Session:
         if not len(self.log) and not system.text:
             return 0
         await self.resume()
-        shown = await self.shown(hides_system=system.text is not None)
+        shown = await self.shown()
         return self.host.meter.correct(shown.tokens + system.tokens + self.held[2])
 
     def parts(self, shown: View) -> Parts:
