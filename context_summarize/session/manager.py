@@ -30,10 +30,8 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services, Statistics
 from context_summarize.tokens.measure import input_tokens
 
-END_SECONDS = 5.0
-"""Seconds that the end of a session takes at most."""
-_FOR_CALLS, _FOR_FINISH = 0.8, 0.9
-"""Shares of the time left that `finish` may take: the first for the wait for summaries; the second for all of it."""
+_FOR_CALLS, _FOR_FINISH, _FOR_CLOSE = 2.5, 3.0, 2.0
+"""Seconds that the end of a session takes at most: `finish` with its wait for summaries, and `close`."""
 
 
 class SummarizingContextManager(Steering):
@@ -89,8 +87,6 @@ class SummarizingContextManager(Steering):
         session = Session(services, host, texts)
         super().__init__(session, Telling(outbox), now)
         self._recall = RecallService(host.counter.count)
-        self._seconds_left = END_SECONDS
-        """Seconds that the end of the session may still take."""
 
     @property
     def session(self) -> Session:
@@ -272,10 +268,10 @@ class SummarizingContextManager(Steering):
         """Waits some seconds for summaries under way, stores them, and ends the others, while providers still work."""
 
         async def end() -> None:
-            await self._session.texts.close(_FOR_CALLS * self._seconds_left)
+            await self._session.texts.close(_FOR_CALLS)
             await self._services.outbox.flush()
 
-        await self._within_end_time(end, _FOR_FINISH)
+        await _ended(end, _FOR_FINISH)
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
@@ -285,11 +281,10 @@ class SummarizingContextManager(Steering):
         async def end() -> None:
             await asyncio.gather(*(one() for one in ending))
 
-        await self._within_end_time(end)
+        await _ended(end, _FOR_CLOSE)
 
-    async def _within_end_time(self, work: Callable[[], Awaitable[None]], share: float = 1.0) -> None:
-        """Runs `work` for at most a share of the time left for the session's end; then abandons it."""
-        began = asyncio.get_running_loop().time()
-        with contextlib.suppress(TimeoutError):
-            await within(work, max(0.0, share * self._seconds_left - GRACE))
-        self._seconds_left -= asyncio.get_running_loop().time() - began
+
+async def _ended(work: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Runs `work` for at most so long; then abandons it."""
+    with contextlib.suppress(TimeoutError):
+        await within(work, seconds - GRACE)
