@@ -124,35 +124,14 @@ class Telling:
             "strategy_level": plan.level if plan else 0,
         }
         self._outbox.put(COMPACTION, data)
-        self._log(change, tokens, left)
+        what = "compaction" if plan else "undo of a compaction"
+        logger.info(
+            "%s: %d -> %d tokens, %s", what, tokens, left, ", ".join(f"{figures[one]} {one}" for one in figures)
+        )
         if plan is not None:
             self._notify_user(change, tokens, left)
         self._outbox.start()
         return tokens - left
-
-    def _log(self, change: Change, tokens: int, left: int) -> None:
-        plan = change.plan
-        logger.info(
-            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
-            "compaction" if plan else "undo of a compaction",
-            tokens,
-            left,
-            counted(plan.segments if plan else 0, "segment"),
-            plan.merged if plan else 0,
-            change.from_cache,
-            counted(change.fallbacks, "fallback"),
-            counted(change.shortened, "row"),
-        )
-        values = change.values
-        if values.kept or values.lost:
-            examples = f", such as {', '.join(values.examples)}; recall finds them" if values.lost else ""
-            logger.info(
-                "compaction: of %s that it concerns, the request still shows %d, and %d are gone%s",
-                counted(values.kept + values.lost, "exact value"),
-                values.kept,
-                values.lost,
-                examples,
-            )
 
     def _notify_user(self, change: Change, before: int, after: int) -> None:
         summaries = counted(len(change.after.summaries), "summary", "summaries")
