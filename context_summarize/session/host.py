@@ -60,7 +60,7 @@ class Host:
         self._is_unreadable = False
         """True once the host's list of running jobs could not be read."""
         self._redact = redact
-        self._windows = Windows(config, self.is_cancelled)
+        self.windows = Windows(config, self.is_cancelled)
         self.counter = TokenCounter()
         self.meter = Meter()
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
@@ -121,8 +121,8 @@ class Host:
             TypeError, ValueError: as `request_budget`.
         """
         provider, system = self.seen(wanted.provider), self.system
-        budget = await request_budget(self._config, wanted.token_budget, provider, self._windows)
-        budget = await self.refusals.bounded(budget, provider, self._windows)
+        budget = await request_budget(self._config, wanted.token_budget, provider, self.windows)
+        budget = await self.refusals.bounded(budget, provider, self.windows)
         await system.refresh(self._under_way())
         cap = self._config.threshold_tokens
         own_cap = None if cap is None else self.meter.own(cap)
@@ -158,7 +158,7 @@ class Host:
             (provider, model), basis = found, "summary_model_role"
         if provider is None:
             return None
-        window = await self._windows.of(provider)
+        window = await self.windows.of(provider)
         room, output = (window.context, window.output or None) if window else (None, None)
         return Target(provider, _name_of(provider, mounted), model, room, output, basis)
 

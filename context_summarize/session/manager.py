@@ -275,11 +275,11 @@ class SummarizingContextManager(Steering):
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
-        outbox, texts = self._services.outbox, self._session.texts
-        ending = (texts.close, outbox.close, self._session.close, self._recall.close, self._incoming.close)
+        session = self._session
+        parts = (session.texts, self._services.outbox, session, self._recall, self._incoming, self._host.windows)
 
         async def end() -> None:
-            await asyncio.gather(*(one() for one in ending))
+            await asyncio.gather(*(part.close() for part in parts))
 
         await _ended(end, _FOR_CLOSE)
 
