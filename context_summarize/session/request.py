@@ -46,7 +46,9 @@ class Requests:
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
         session, began, rows = self._session, self._services.clock(), None
-        limits = await self._limits(wanted)
+        limits = await self._host.limits(wanted)
+        if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
+            limits = await self._smaller(wanted, limits)
         is_hook = self._services.outbox.is_in_hook  # it waits for no summary: the summary may wait for the hook
         while rows is None:
             await session.resume()
@@ -82,15 +84,11 @@ class Requests:
             shown = await session.shown()
         return self._answer(shown, here, retained)
 
-    async def _limits(self, wanted: RequestOptions) -> RequestLimits:
-        """Returns the limits of a request; after a refusal they are smaller, whatever we count."""
-        session = self._session
-        limits = await self._host.limits(wanted)
-        if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
-            shown = await session.shown()
-            less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
-            limits = await self._host.limits(replace(wanted, token_budget=less))
-        return limits
+    async def _smaller(self, wanted: RequestOptions, limits: RequestLimits) -> RequestLimits:
+        """Returns limits below the size of the last request, which the provider has refused, whatever we count."""
+        shown = await self._session.shown()
+        less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
+        return await self._host.limits(replace(wanted, token_budget=less))
 
     def facts(self, shown: View, limits: RequestLimits) -> tuple[Facts, bool]:
         """Returns the facts of a decision, and True if summaries may be made ahead."""
