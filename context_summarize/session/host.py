@@ -263,7 +263,8 @@ def find_provider(name: str, mounted: Mapping[str, T]) -> T | None:
 def _takes_tools(provider: object) -> bool:
     """Returns False for a provider that lists what it can do, without tools."""
     try:
-        capabilities = getattr(getattr(provider, "get_info", object)(), "capabilities", None)
+        info = getattr(provider, "get_info", object)()
+        capabilities = getattr(info, "capabilities", None)
     except Exception:  # noqa: BLE001 - it may raise anything; when it is asked for its window, that is logged
         return True
     return not capabilities or "tools" in capabilities
