@@ -253,10 +253,6 @@ class SummarizingContextManager(Steering):
         """True while a compaction is being made."""
         return self._requests.compacting > 0
 
-    async def stop_waiting(self) -> None:
-        """Ends the waits of requests at once, because the host has cancelled. The summaries are still made."""
-        self._session.texts.end_waits()
-
     async def prepare(self) -> None:
         """Once all modules are mounted, mounts `recall` where it is wanted, and checks the summariser's settings."""
         await self._host.mount_recall()
