@@ -10,7 +10,7 @@ from context_summarize.core.draft import Plan
 from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import next_plan, plan
-from context_summarize.core.view import View, nodes_of
+from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.decide import Facts, decide, is_worthwhile
@@ -193,14 +193,10 @@ class Requests:
     ) -> int:
         """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""
         session = self._session
-        nodes = [] if chosen.cut.is_bare else nodes_of(session.log, chosen.cut)
-        unwritten = [node for node in nodes if self._texts.text_of(node) is None]
-        await self._texts.fall_back(unwritten, session.log)
-        cut = replace(chosen.cut, fallbacks=tuple(node.key for node in unwritten))
-        old = {node.key for node in shown.nodes}
-        await session.write_thread(session.log, cut)
+        cut, after = await session.prepared(replace(chosen.cut, fallbacks=()))
         # No await follows: all that may fail has been awaited.
-        after = session.view(cut)
+        nodes = () if cut.is_bare else after.nodes
+        new = {node.key for node in nodes}.difference(node.key for node in shown.nodes)
         if chosen.reason == "manual" and after.tokens >= shown.tokens:
             return 0  # what the thread says more outweighs a few short rows
         change = Change(
@@ -209,7 +205,7 @@ class Requests:
             values=kept(session.thread, (session.cut.groups, cut.groups), shown, after),
             rows=len(session.log),
             plan=chosen,
-            from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
+            from_cache=len(new & self._texts.stored),
             new_fallbacks=0 if self._host.is_offline else len({*cut.fallbacks}.difference(session.cut.fallbacks)),
             waited=waited,
         )

@@ -156,6 +156,15 @@ class Session:
             if lost:
                 self.saved.put(log, self.cuts)
 
+    async def prepared(self, cut: Cut) -> tuple[Cut, View]:
+        """Returns a cut with fallbacks for the texts that are missing, and its view; it is not in force yet."""
+        nodes = [] if cut.is_bare else nodes_of(self.log, cut)
+        missing = [node for node in nodes if self.texts.text_of(node, cut.fallbacks) is None]
+        await self.texts.fall_back(missing, self.log)
+        cut = replace(cut, fallbacks=(*cut.fallbacks, *(node.key for node in missing)))
+        await self.write_thread(self.log, cut)
+        return cut, self.view(cut)
+
     async def write_thread(self, log: Log, cut: Cut) -> None:
         """Writes the thread of a cut, unless that has been done."""
         if self._written is None or not self._written.is_of(log, cut):

@@ -97,11 +97,7 @@ class Steering:
         session = self._session
         before = await session.shown()
         back = replace(earlier, changed_at=session.log.rendered_rows, pins=session.cut.pins)
-        lost = [node for node in nodes_of(session.log, back) if session.texts.text_of(node, back.fallbacks) is None]
-        await session.texts.fall_back(lost, session.log)
-        back = replace(back, fallbacks=(*back.fallbacks, *(node.key for node in lost)))
-        await session.write_thread(session.log, back)
-        after = session.view(back)
+        back, after = await session.prepared(back)
         if (tokens := limits.used(after.tokens)) > limits.budget:
             raise SteeringError(
                 f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
