@@ -289,5 +289,5 @@ class Session:
 
     async def close(self) -> None:
         """Waits for what is being saved, and closes the store."""
-        await self.saved.close()
+        await self.saved.flush()
         await self.services.store.close()
