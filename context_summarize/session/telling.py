@@ -93,8 +93,8 @@ class Telling:
         self._is_over_budget = False
         self._waits = 0
         """Requests that wait for summaries."""
-        self._notice: asyncio.Task[None] | None = None
-        """Shows the user a line after a while. It runs while any request waits."""
+        self._notice: asyncio.TimerHandle | None = None
+        """Shows the user a line after a while; set while any request waits."""
 
     def made(self, change: Change, limits: RequestLimits, announced: Announcement) -> int:
         """Reports a new cut; returns the tokens that it saves, as the provider counts."""
@@ -164,7 +164,7 @@ class Telling:
         """Shows the host's user a line if the wait becomes long: one while any request waits."""
         self._waits += 1
         if self._outbox.tells_user and self._notice is None:
-            self._notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
+            self._notice = asyncio.get_running_loop().call_later(_LONG_WAIT, self._notify_of_wait)
         try:
             yield
         finally:
@@ -173,7 +173,6 @@ class Telling:
                 self._notice.cancel()
                 self._notice = None
 
-    async def _notify_of_wait(self) -> None:
-        await asyncio.sleep(_LONG_WAIT)
+    def _notify_of_wait(self) -> None:
         self._outbox.notify("context: the request waits for summaries of older messages …")
-        await self._outbox.flush()
+        self._outbox.start()
