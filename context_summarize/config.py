@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
 from context_summarize.errors import ConfigError
@@ -29,14 +29,12 @@ _NEAR = 0.78
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Above0 = Annotated[int | float, Field(gt=0, le=1)]
 _Tokens = Annotated[int, Field(ge=1_000, le=10**9)]
+_LIST = Field(strict=False)
+"""Takes a list as a tuple."""
 _MOST_SUMMARIES = 0.28
 """Share of the room that summaries and thread may hold by default."""
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
-
-
-def _as_tuple(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _checked(cls: _Class) -> _Class:
@@ -72,10 +70,7 @@ class Config:
     """Role whose provider and model write the summaries, such as `fast`; it needs a routing module."""
     keep_recent: Annotated[int, Field(ge=0)] = 10
     """Newest messages that are never summarised; 0 = only the newest message or tool group."""
-    compact_threshold: Annotated[_Above0 | _Tokens | tuple[_Above0, _Tokens], BeforeValidator(_as_tuple)] = (
-        0.65,
-        90_000,
-    )
+    compact_threshold: _Above0 | _Tokens | Annotated[tuple[_Above0, _Tokens], _LIST] = (0.65, 90_000)
     """A compaction is made at this size: a share (0.65), tokens (90000), or the smaller of both."""
     prefetch: bool = True
     """False: no summary is made before a compaction is due."""
@@ -97,7 +92,7 @@ class Config:
     """Prompts for the summaries: a set (`coding`), or a folder of your own."""
     shorten_tool_results: Literal["auto"] | Annotated[int, Field(ge=1)] | None = "auto"
     """A compaction shortens tool results above this many tokens; none = never; `auto` = min(4000, room / 10)."""
-    redact: Annotated[bool | tuple[str, ...], BeforeValidator(_as_tuple)] = True
+    redact: bool | Annotated[tuple[str, ...], _LIST] = True
     """True takes secrets out of what is summarised; a list adds patterns of your own."""
     max_concurrency: Annotated[int, Field(ge=1)] = 4
     """Calls for summaries at a time."""

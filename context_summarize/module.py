@@ -39,7 +39,6 @@ async def mount(
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     observe, hooks = manager.observe_response, coordinator.hooks
     unregister = [hooks.register(name, observe, priority=_AFTER_OTHERS, name=f"{NAME}-meter") for name in OBSERVED]
-    coordinator.cancellation.on_cancel(manager.stop_waiting)
     for name in _CAPABILITIES:
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
     coordinator.register_capability("context.foreground_usage", manager.claim_foreground_usage)

@@ -60,7 +60,7 @@ class Host:
         self._is_unreadable = False
         """True once the host's list of running jobs could not be read."""
         self._redact = redact
-        self._windows = Windows(config, self.is_cancelled)
+        self.windows = Windows(config, self.is_cancelled)
         self.counter = TokenCounter()
         self.meter = Meter()
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
@@ -121,8 +121,8 @@ class Host:
             TypeError, ValueError: as `request_budget`.
         """
         provider, system = self.seen(wanted.provider), self.system
-        budget = await request_budget(self._config, wanted.token_budget, provider, self._windows)
-        budget = await self.refusals.bounded(budget, provider, self._windows)
+        budget = await request_budget(self._config, wanted.token_budget, provider, self.windows)
+        budget = await self.refusals.bounded(budget, provider, self.windows)
         await system.refresh(self._under_way())
         cap = self._config.threshold_tokens
         own_cap = None if cap is None else self.meter.own(cap)
@@ -130,8 +130,6 @@ class Host:
         limits = RequestLimits(
             budget=budget,
             own=own_limits(self._config, own_budget, system.tokens, own_cap),
-            system_prompt=system.text,
-            status=system.status,
             correct=self.meter.correct,
         )
         if not wanted.hard_fit:  # its budget is for that request alone
@@ -160,7 +158,7 @@ class Host:
             (provider, model), basis = found, "summary_model_role"
         if provider is None:
             return None
-        window = await self._windows.of(provider)
+        window = await self.windows.of(provider)
         room, output = (window.context, window.output or None) if window else (None, None)
         return Target(provider, _name_of(provider, mounted), model, room, output, basis)
 
@@ -265,7 +263,8 @@ def find_provider(name: str, mounted: Mapping[str, T]) -> T | None:
 def _takes_tools(provider: object) -> bool:
     """Returns False for a provider that lists what it can do, without tools."""
     try:
-        capabilities = getattr(getattr(provider, "get_info", object)(), "capabilities", None)
+        info = getattr(provider, "get_info", object)()
+        capabilities = getattr(info, "capabilities", None)
     except Exception:  # noqa: BLE001 - it may raise anything; when it is asked for its window, that is logged
         return True
     return not capabilities or "tools" in capabilities

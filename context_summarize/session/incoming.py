@@ -36,8 +36,6 @@ class Incoming:
         self._loading: asyncio.Task[None] | None = None
         self._early: list[JsonRow] | None = [] if self.file else None
         """Rows that come before the file is loaded; None afterwards."""
-        self._replacing = asyncio.Lock()
-        """Calls that replace the history run one after the other, so that the last call wins."""
         self._added = 0
         """Counts the rows that were added one by one. So `set` and `clear` know how many came after their call."""
 
@@ -118,10 +116,10 @@ class Incoming:
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
         """
-        added = self._added
+        added, session = self._added, self._session
         await self.ready()
-        async with self._replacing:
-            log = self._session.log
+        async with session.turn.taken(in_hurry=True):  # so that of several calls the last one wins
+            log = session.log
             before = len(log) - (self._added - added)
             ours = [row.raw for row in log.rows[:before]]
             rows = await checked_rows(messages)
@@ -129,46 +127,46 @@ class Incoming:
             if self.file is not None and self.file.is_resumed and equal_prefix(ours, rows) < before:
                 rows = await in_thread(rough_size(rows), repaired, ours, rows)
             same = equal_prefix(ours, rows)
-            has_changed = same < before
-            is_import = before == 0 and bool(rows)
             # Rows that came since the call are put after the host's new ones.
             is_overtaken = len(rows) > before and len(log) > before
-            if has_changed or is_overtaken or is_import:
-                await self._replace(log, rows, same, before)
-            elif self._session.log is log:
+            is_new = same < before or is_overtaken or (before == 0 and bool(rows))
+            if is_new:
+                rows = await self._replace(rows, same, before)
+            else:
                 self._take(rows[same:])
-                if self.file is not None:
-                    await self.file.do(self.file.append, rows[same:])
+        if self.file is not None:
+            write = self.file.replace if is_new else self.file.append
+            await self.file.do(write, rows if is_new else rows[same:])
 
-    async def _replace(self, log: Log, rows: list[JsonRow], same: int, before: int) -> None:
-        """Makes a new history: `rows`, whose first `same` are unchanged, then the log's rows from `before` on."""
-        session = self._session
+    async def _replace(self, rows: list[JsonRow], same: int, before: int) -> list[JsonRow]:
+        """Makes a new history: `rows`, whose first `same` are unchanged, then the log's rows from `before` on.
+
+        Returns:
+            Its rows.
+        """
+        session, log = self._session, self._session.log
         kept = list(zip(log.rows[:same], log.tokens[:same], strict=True))
         fresh = await in_thread(500 * len(rows), _filled, session.fresh(), kept, rows[same:])
-        async with session.turn.taken(in_hurry=True):
-            pins = moved(named(session.cut.pins, log), fresh)
-            added = [row.raw for row in log.rows[before:]]
-            session.begin(fresh, pins)
-            self._take(added)
-        if self.file is not None:
-            await self.file.do(self.file.replace, [*rows, *added])
+        pins = moved(named(session.cut.pins, log), fresh)
+        added = [row.raw for row in log.rows[before:]]
+        session.begin(fresh, pins)
+        self._take(added)
+        return [*rows, *added]
 
     async def clear(self) -> None:
         """Forgets every row that was added before this call."""
         added, session = self._added, self._session
         await self.ready()
-        async with self._replacing:
-            before = len(session.log) - (self._added - added)
-            async with session.turn.taken(in_hurry=True):
-                later = [row.raw for row in session.log.rows[before:]]
-                session.begin(session.fresh(), is_resumed=True)
-                session.texts.forget_failures()
-                self._take(later)
-            if self.file is not None:
-                await self.file.do(self.file.replace, later)
-            # This record, without pins, is written last, because the host may cancel meanwhile.
-            session.saved.put(session.log, session.cuts)
-            await session.saved.flush()
+        async with session.turn.taken(in_hurry=True):
+            later = [row.raw for row in session.log.rows[len(session.log) - (self._added - added) :]]
+            session.begin(session.fresh(), is_resumed=True)
+            session.texts.forget_failures()
+            self._take(later)
+        if self.file is not None:
+            await self.file.do(self.file.replace, later)
+        # This record, without pins, is written last, because the host may cancel meanwhile.
+        session.saved.put(session.log, session.cuts)
+        await session.saved.flush()
 
 
 async def checked_rows(messages: object) -> list[JsonRow]:

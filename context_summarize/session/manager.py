@@ -30,10 +30,8 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services, Statistics
 from context_summarize.tokens.measure import input_tokens
 
-END_SECONDS = 5.0
-"""Seconds that the end of a session takes at most."""
-_FOR_CALLS, _FOR_FINISH = 0.8, 0.9
-"""Shares of the time left that `finish` may take: the first for the wait for summaries; the second for all of it."""
+_FOR_CALLS, _FOR_FINISH, _FOR_CLOSE = 2.5, 3.0, 2.0
+"""Seconds that the end of a session takes at most: `finish` with its wait for summaries, and `close`."""
 
 
 class SummarizingContextManager(Steering):
@@ -89,8 +87,6 @@ class SummarizingContextManager(Steering):
         session = Session(services, host, texts)
         super().__init__(session, Telling(outbox), now)
         self._recall = RecallService(host.counter.count)
-        self._seconds_left = END_SECONDS
-        """Seconds that the end of the session may still take."""
 
     @property
     def session(self) -> Session:
@@ -200,7 +196,7 @@ class SummarizingContextManager(Steering):
         used, session, served = await self.get_token_count(), self._session, self._host.served
         budget = bound = served.budget if served else DEFAULT_BUDGET
         if served and self._services.config.auto_compact:
-            left = session.view(hides_system=served.system_prompt is not None).left
+            left = session.view().left
             bound = served.used(served.own.defer_below(left))
         limit = limit_tokens(query, budget, bound - used - self._recall.reading)
         return await self._recall.answer(session.log, session.cut.groups, query, limit)
@@ -257,10 +253,6 @@ class SummarizingContextManager(Steering):
         """True while a compaction is being made."""
         return self._requests.compacting > 0
 
-    async def stop_waiting(self) -> None:
-        """Ends the waits of requests at once, because the host has cancelled. The summaries are still made."""
-        self._session.texts.end_waits()
-
     async def prepare(self) -> None:
         """Once all modules are mounted, mounts `recall` where it is wanted, and checks the summariser's settings."""
         await self._host.mount_recall()
@@ -272,24 +264,23 @@ class SummarizingContextManager(Steering):
         """Waits some seconds for summaries under way, stores them, and ends the others, while providers still work."""
 
         async def end() -> None:
-            await self._session.texts.close(_FOR_CALLS * self._seconds_left)
+            await self._session.texts.close(_FOR_CALLS)
             await self._services.outbox.flush()
 
-        await self._within_end_time(end, _FOR_FINISH)
+        await _ended(end, _FOR_FINISH)
 
     async def close(self) -> None:
         """Ends all work and closes the store."""
-        outbox, texts = self._services.outbox, self._session.texts
-        ending = (texts.close, outbox.close, self._session.close, self._recall.close, self._incoming.close)
+        session = self._session
+        parts = (session.texts, self._services.outbox, session, self._recall, self._incoming, self._host.windows)
 
         async def end() -> None:
-            await asyncio.gather(*(one() for one in ending))
+            await asyncio.gather(*(part.close() for part in parts))
 
-        await self._within_end_time(end)
+        await _ended(end, _FOR_CLOSE)
 
-    async def _within_end_time(self, work: Callable[[], Awaitable[None]], share: float = 1.0) -> None:
-        """Runs `work` for at most a share of the time left for the session's end; then abandons it."""
-        began = asyncio.get_running_loop().time()
-        with contextlib.suppress(TimeoutError):
-            await within(work, max(0.0, share * self._seconds_left - GRACE))
-        self._seconds_left -= asyncio.get_running_loop().time() - began
+
+async def _ended(work: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Runs `work` for at most so long; then abandons it."""
+    with contextlib.suppress(TimeoutError):
+        await within(work, seconds - GRACE)

@@ -10,7 +10,7 @@ from context_summarize.core.draft import Plan
 from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import next_plan, plan
-from context_summarize.core.view import View, nodes_of
+from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.decide import Facts, decide, is_worthwhile
@@ -46,55 +46,49 @@ class Requests:
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
         session, began, rows = self._session, self._services.clock(), None
-        limits = await self._limits(wanted)
+        limits = await self._host.limits(wanted)
+        if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
+            limits = await self._smaller(wanted, limits)
         is_hook = self._services.outbox.is_in_hook  # it waits for no summary: the summary may wait for the hook
-        announced = Announcement(self._services.outbox)
-        try:
-            while rows is None:
-                await session.resume()
-                async with session.turn.taken(in_hurry=is_hook):
-                    if session.is_resumed:
-                        left = 0.0 if is_hook else self._services.config.wait_seconds - self._services.clock() + began
-                        rows = await self._served(wanted, limits, left, announced)
-        finally:  # also for a request that is cancelled
-            announced.withdraw()
+        while rows is None:
+            await session.resume()
+            async with session.turn.taken(in_hurry=is_hook):
+                if session.is_resumed:
+                    left = 0.0 if is_hook else self._services.config.wait_seconds - self._services.clock() + began
+                    rows = await self._served(wanted, limits, left)
         await session.saved.flush()
         await self._services.outbox.flush()
         return rows
 
-    async def _served(
-        self, wanted: RequestOptions, limits: RequestLimits, seconds: float, announced: Announcement
-    ) -> list[JsonRow] | None:
+    async def _served(self, wanted: RequestOptions, limits: RequestLimits, seconds: float) -> list[JsonRow] | None:
         """Returns the rows of a request that has its turn; None if it has stepped aside.
 
         It makes one compaction, and a second one only if rows that came meanwhile do not fit.
         """
-        session, hides_system = self._session, limits.system_prompt is not None
-        shown = await session.shown(hides_system=hides_system)
+        session = self._session
+        shown = await session.shown()
         for is_second in (False, True):
             retained, tokens = session.retain(shown, wanted.retained)
             here = limits.beside(tokens) if tokens else limits
-            facts = await self._looked(shown, here)
+            facts, may_prefetch = self.facts(shown, here)
+            if may_prefetch or facts.reason is not None:
+                facts = await self._prefetched(shown, here, facts, may_prefetch)
             if facts.reason is None or (is_second and facts.reason != "must_fit"):
                 break
             try:
-                made = await self._compacted(shown, here, facts, seconds, announced)
+                made = await self._compacted(shown, here, facts, seconds)
             except Aside:
                 return None
             if not made:
                 break
-            shown = await session.shown(hides_system=hides_system)
+            shown = await session.shown()
         return self._answer(shown, here, retained)
 
-    async def _limits(self, wanted: RequestOptions) -> RequestLimits:
-        """Returns the limits of a request; after a refusal they are smaller, whatever we count."""
-        session = self._session
-        limits = await self._host.limits(wanted)
-        if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
-            shown = await session.shown(hides_system=limits.system_prompt is not None)
-            less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
-            limits = await self._host.limits(replace(wanted, token_budget=less))
-        return limits
+    async def _smaller(self, wanted: RequestOptions, limits: RequestLimits) -> RequestLimits:
+        """Returns limits below the size of the last request, which the provider has refused, whatever we count."""
+        shown = await self._session.shown()
+        less = max(1, min(limits.budget, limits.used(shown.tokens) - 1))
+        return await self._host.limits(replace(wanted, token_budget=less))
 
     def facts(self, shown: View, limits: RequestLimits) -> tuple[Facts, bool]:
         """Returns the facts of a decision, and True if summaries may be made ahead."""
@@ -107,7 +101,7 @@ class Requests:
         has_grown = session.last[0] is log and len(log) > session.last[1]
         is_again = session.last == (log, len(log), limits.budget) and not session.is_late
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
-        recent = [at for at in session.made_at if self._services.totals.requests - at < _WINDOW]
+        requests, made_at = self._services.totals.requests, session.made_at
         facts = Facts(
             used=used,
             room=own.view_room,
@@ -116,15 +110,12 @@ class Requests:
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
-            may_compact_again=len(recent) < _MOST_COMPACTIONS,
+            may_compact_again=len(made_at) < _MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
         )
         return facts, may_prefetch
 
-    async def _looked(self, shown: View, limits: RequestLimits) -> Facts:
-        """Returns the facts of a decision. If a compaction comes near, its summaries are started."""
-        facts, may_prefetch = self.facts(shown, limits)
-        if facts.reason is None and not may_prefetch:
-            return facts
+    async def _prefetched(self, shown: View, limits: RequestLimits, facts: Facts, may_prefetch: bool) -> Facts:
+        """Starts the summaries of a compaction that comes near; returns the facts with these under way."""
         await self._session.cut_parts(limits)
         if not may_prefetch or facts.is_cold or self._host.is_cancelled():
             return facts
@@ -133,15 +124,14 @@ class Requests:
             self._texts.start(node, self._session.log, target, ahead=True)
         return self.facts(shown, limits)[0]
 
-    async def _compacted(
-        self, shown: View, limits: RequestLimits, facts: Facts, seconds: float, announced: Announcement
-    ) -> bool:
+    async def _compacted(self, shown: View, limits: RequestLimits, facts: Facts, seconds: float) -> bool:
         """Makes the compaction that is due, if it is worth it and its texts come in time; returns True if it did.
 
         Raises:
             Aside: the request must give up its turn.
         """
         session, log, rows = self._session, self._session.log, len(self._session.log)
+        announced = Announcement(self._services.outbox)
         fallbacks, waited, has_waited, is_early = set[str](), 0.0, False, facts.reason == "cold_cache"
         self.compacting += not is_early
         try:
@@ -165,10 +155,11 @@ class Requests:
                 failed = [node for node in chosen.missing if step != "wait" or not self._is_coming(node)]
                 await self._texts.fall_back(failed, log)
                 fallbacks |= {node.key for node in failed}
-                shown = await session.shown(hides_system=limits.system_prompt is not None)
+                shown = await session.shown()
                 facts = self.facts(shown, limits)[0]
             return False
-        finally:
+        finally:  # also for a request that is cancelled
+            announced.withdraw()
             self.compacting -= not is_early
             if waited:
                 self._services.totals.waited(waited)
@@ -201,15 +192,11 @@ class Requests:
         self, chosen: Plan, shown: View, limits: RequestLimits, announced: Announcement, waited: float
     ) -> int:
         """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""
-        session, hides_system = self._session, limits.system_prompt is not None
-        nodes = [] if chosen.cut.is_bare else nodes_of(session.log, chosen.cut)
-        unwritten = [node for node in nodes if self._texts.text_of(node) is None]
-        await self._texts.fall_back(unwritten, session.log)
-        cut = replace(chosen.cut, fallbacks=tuple(node.key for node in unwritten))
-        old = {node.key for node in shown.texts}
-        await session.write_thread(session.log, cut)
+        session = self._session
+        cut, after = await session.prepared(replace(chosen.cut, fallbacks=()))
         # No await follows: all that may fail has been awaited.
-        after = session.view(cut, hides_system=hides_system)
+        nodes = () if cut.is_bare else after.texts
+        new = {node.key for node in nodes}.difference(node.key for node in shown.texts)
         if chosen.reason == "manual" and after.tokens >= shown.tokens:
             return 0  # what the thread says more outweighs a few short rows
         change = Change(
@@ -218,10 +205,9 @@ class Requests:
             values=kept(session.thread, (session.cut.groups, cut.groups), shown, after),
             rows=len(session.log),
             plan=chosen,
-            from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
+            from_cache=len(new & self._texts.stored),
             new_fallbacks=0 if self._host.is_offline else len({*cut.fallbacks}.difference(session.cut.fallbacks)),
             waited=waited,
-            is_unknown=not session.cut.since and session.last[0] is not session.log,
         )
         session.put(cut)
         session.is_late = False
@@ -232,15 +218,15 @@ class Requests:
 
     def _answer(self, shown: View, limits: RequestLimits, retained: Sequence[JsonRow]) -> list[JsonRow]:
         """Returns copies of the view's rows, with the retained reminders and the reminder blocks of the prompt."""
-        session = self._session
+        session, system = self._session, self._host.system
         self._telling.warn_if_too_large(shown, limits)
-        rows, apart = shown.rows(limits.system_prompt), limits.own.system_tokens
+        rows, apart = shown.rows(system.text), system.tokens
         may_chain = any(map(continues, reversed(rows)))
         sent = shown.tokens + apart + session.held[2]
         self._host.meter.served(sent, system=shown.system_tokens + apart, may_chain=may_chain)
-        if limits.status is not None:
-            rows.insert(len(rows) - len(shown.open), limits.status)  # at the end, before open calls
-        at = len(shown.head) - len(shown.newest) + bool(limits.system_prompt)
+        if system.status is not None:
+            rows.insert(len(rows) - len(shown.open), system.status)  # at the end, before open calls
+        at = len(shown.head) - len(shown.newest) + bool(system.text)
         rows[at:at] = map(copy_json, retained)
         served = (session.log, len(session.log), limits.budget)
         if session.last[:2] != served[:2]:
@@ -265,7 +251,7 @@ class Requests:
                         continue
                     if log is not session.log:
                         log, rows = session.log, len(session.log)
-                    shown = await session.shown(hides_system=limits.system_prompt is not None)
+                    shown = await session.shown()
                     await session.cut_parts(limits)
                     given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
                     made = plan(given, "manual", focus)

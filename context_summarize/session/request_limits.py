@@ -10,7 +10,6 @@ from context_summarize.config import Config
 from context_summarize.core.entries import short_length
 from context_summarize.core.limits import Limits
 from context_summarize.host_types import Provider
-from context_summarize.messages.rows import JsonRow
 
 _NOTES_AT = 16_000
 """Tokens of the base up to which the thread takes its share. Beyond it its room grows with the base's square root."""
@@ -57,10 +56,6 @@ class RequestLimits:
     """Tokens, as the provider counts."""
     own: Limits
     """The limits in our own tokens."""
-    system_prompt: str | None
-    """The prompt of the host's factory, which hides stored system rows; None without one."""
-    status: JsonRow | None
-    """The reminder blocks of the prompt, as the row that ends the request; None without any."""
     correct: Callable[[int], int]
     """Our tokens → the provider's."""
 

@@ -65,11 +65,6 @@ class Saved:
         if self._writing is not None:
             await asyncio.shield(self._writing)
 
-    async def close(self) -> None:
-        """Waits for the last write, at most half a second."""
-        if self._writing is not None:
-            await asyncio.wait([self._writing], timeout=0.5)
-
     def _hash_of(self, log: Log, cut: Cut) -> str | None:
         """Returns the hash of the rows that a cut was made from; None if no group was closed then."""
         groups = log.closed_before(log.row_after_number(cut.since))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
 
-from context_summarize.background import in_thread
+from context_summarize.background import Turn, in_thread
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.entries import Entry
@@ -22,12 +22,10 @@ from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, first_row, nodes_of, view
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.redaction import traceback_of
+from context_summarize.session.beside import Written, retained_rows, written
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
-from context_summarize.session.retention import retained_rows
 from context_summarize.session.saved import MOST_CUTS, Saved
-from context_summarize.session.turn import Turn
-from context_summarize.session.written import Written, written
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Parts, Services
 from context_summarize.tokens.measure import measure
@@ -125,7 +123,7 @@ class Session:
         await self.texts.look_up(nodes)
         self.services.totals.from_cache += sum(self.texts.text_of(node) is not None for node in nodes)
 
-    async def shown(self, *, hides_system: bool) -> View:
+    async def shown(self) -> View:
         """Returns the view of the cut in force. First it computes what takes long in a thread.
 
         A text that the store has lost is a fallback from now on.
@@ -140,7 +138,7 @@ class Session:
                 cut = self.cut
                 await self.write_thread(log, cut)
             if self.log is log and self.cut is cut:
-                return self.view(hides_system=hides_system)
+                return self.view()
 
     async def _have_texts(self, log: Log, cut: Cut) -> None:
         if cut.is_bare:
@@ -159,6 +157,15 @@ class Session:
             if lost:
                 self.saved.put(log, self.cuts)
 
+    async def prepared(self, cut: Cut) -> tuple[Cut, View]:
+        """Returns a cut with fallbacks for the texts that are missing, and its view; it is not in force yet."""
+        nodes = [] if cut.is_bare else nodes_of(self.log, cut)
+        missing = [node for node in nodes if self.texts.text_of(node, cut.fallbacks) is None]
+        await self.texts.fall_back(missing, self.log)
+        cut = replace(cut, fallbacks=(*cut.fallbacks, *(node.key for node in missing)))
+        await self.write_thread(self.log, cut)
+        return cut, self.view(cut)
+
     async def write_thread(self, log: Log, cut: Cut) -> None:
         """Writes the thread of a cut, unless that has been done."""
         if self._written is None or not self._written.is_of(log, cut):
@@ -169,7 +176,7 @@ class Session:
         found = Written(log, cut.shape)
         if not (cut.groups and cut.thread_room):
             return found
-        shown = self.view(cut, hides_system=False)
+        shown = self.view(cut)
         try:
             return await in_thread(log.characters_from(0), written, self.thread, found, shown)
         except Exception as error:  # noqa: BLE001 - the thread quotes any text, and a request can do without it
@@ -177,7 +184,7 @@ class Session:
             logger.error("the thread cannot be written, so the view has none: %s", trace)
             return found
 
-    def view(self, cut: Cut | None = None, *, hides_system: bool, thread: Written | None = None) -> View:
+    def view(self, cut: Cut | None = None, thread: Written | None = None) -> View:
         """Returns the view of a cut, by default the one in force, with its thread if that is written or given."""
         log, cut = self.log, cut or self.cut
         known = thread or (self._written if self._written and self._written.is_of(log, cut) else None)
@@ -187,7 +194,7 @@ class Session:
             text = known.summaries.get((node.key, node.first_group)) if known else None
             return found if found is None or text is None else replace(found, text=text)
 
-        found = view(log, cut, text_of, hides_system=hides_system)
+        found = view(log, cut, text_of, hides_system=self.host.system.text is not None)
         return found.with_thread(known.entry) if known and known.entry else found
 
     def retain(self, shown: View, wanted: Sequence[str]) -> tuple[tuple[JsonRow, ...], int]:
@@ -218,7 +225,7 @@ class Session:
             shown=shown,
             limits=limits.own,
             text_of=text_of,
-            hides_system=limits.system_prompt is not None,
+            hides_system=self.host.system.text is not None,
         )
 
     async def cut_parts(self, limits: RequestLimits) -> None:
@@ -254,7 +261,7 @@ class Session:
         if not len(self.log) and not system.text:
             return 0
         await self.resume()
-        shown = await self.shown(hides_system=system.text is not None)
+        shown = await self.shown()
         return self.host.meter.correct(shown.tokens + system.tokens + self.held[2])
 
     def parts(self, shown: View) -> Parts:
@@ -280,5 +287,5 @@ class Session:
 
     async def close(self) -> None:
         """Waits for what is being saved, and closes the store."""
-        await self.saved.close()
+        await self.saved.flush()
         await self.services.store.close()

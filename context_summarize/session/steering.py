@@ -94,14 +94,10 @@ class Steering:
         return grown
 
     async def _take_back(self, limits: RequestLimits, earlier: Cut) -> int:
-        session, hides_system = self._session, limits.system_prompt is not None
-        before = await session.shown(hides_system=hides_system)
+        session = self._session
+        before = await session.shown()
         back = replace(earlier, changed_at=session.log.rendered_rows, pins=session.cut.pins)
-        lost = [node for node in nodes_of(session.log, back) if session.texts.text_of(node, back.fallbacks) is None]
-        await session.texts.fall_back(lost, session.log)
-        back = replace(back, fallbacks=(*back.fallbacks, *(node.key for node in lost)))
-        await session.write_thread(session.log, back)
-        after = session.view(back, hides_system=hides_system)
+        back, after = await session.prepared(back)
         if (tokens := limits.used(after.tokens)) > limits.budget:
             raise SteeringError(
                 f"the last compaction is not taken back: the request would hold {tokens:,} tokens, and the "
@@ -158,8 +154,8 @@ class Steering:
         """
         if type(summary) is not int:
             raise TypeError(f"summary must be a whole number, 1 for the oldest summary; got {summary!r}")
-        limits = await self._limits()
-        shown = await self._session.shown(hides_system=limits.system_prompt is not None)
+        await self._limits()
+        shown = await self._session.shown()
         texts = [str(entry.row["content"]) for entry in shown.top if "level" in (entry.row.get("metadata") or {})]
         if not 1 <= summary <= len(texts):
             there = f"the request shows summaries 1 to {len(texts)}" if texts else "the request shows no summary yet"
@@ -171,7 +167,7 @@ class Steering:
         await self._incoming.ready()
         session, host, totals = self._session, self._session.host, self._session.services.totals
         tokens, served = await session.tokens(), host.served
-        view = session.view(hides_system=host.system.text is not None)
+        view = session.view()
         return replace(
             totals,
             messages=len(session.log),
@@ -185,8 +181,7 @@ class Steering:
     async def preview(self) -> Preview:
         """Returns the effect that `compact()` would have now. Makes no compaction and calls no provider."""
         session, reason, limits = self._session, await self._due_reason(), await self._limits()
-        hides_system = limits.system_prompt is not None
-        shown = await session.shown(hides_system=hides_system)
+        shown = await session.shown()
         await session.cut_parts(limits)
         given = session.plan_input(shown, limits)
         for _ in range(_MOST_LOOKS):
@@ -197,7 +192,7 @@ class Steering:
         cut, log, found = made.cut, session.log, await session.thread_of(session.log, made.cut)
         after = shown.tokens - made.freed
         if not made.missing:
-            after = session.view(cut, hides_system=hides_system, thread=found).tokens
+            after = session.view(cut, found).tokens
         if made.freed <= 0 or not (made.missing or after < shown.tokens):  # no compaction would be made
             cut, after, made = session.cut, shown.tokens, replace(made, segments=0, merged=0, missing=())
             found = await session.thread_of(log, cut)
@@ -217,7 +212,7 @@ class Steering:
     async def _due_reason(self) -> Reason | None:
         """Returns the reason why the next request would make a compaction, if it would. Starts nothing."""
         session, limits = self._session, await self._limits()
-        shown = await session.shown(hides_system=limits.system_prompt is not None)
+        shown = await session.shown()
         facts = replace(self._requests.facts(shown, limits)[0], defer_below=0)
         if facts.reason is None:
             return None

@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 _LONG_WAIT = 3.0
 """Seconds of waiting after which the user gets a line about it."""
-_UNKNOWN = "; nothing saved fits this history: it is new here, or prompts, settings or version have changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +38,6 @@ class Change:
     """How many exact values that the request showed before are still shown, and how many are not."""
     waited: float = 0.0
     """Seconds."""
-    is_unknown: bool = False
-    """True if the first request of a history makes it, although nothing saved fits that history."""
 
     @property
     def fallbacks(self) -> int:
@@ -96,8 +93,8 @@ class Telling:
         self._is_over_budget = False
         self._waits = 0
         """Requests that wait for summaries."""
-        self._notice: asyncio.Task[None] | None = None
-        """Shows the user a line after a while. It runs while any request waits."""
+        self._notice: asyncio.TimerHandle | None = None
+        """Shows the user a line after a while; set while any request waits."""
 
     def made(self, change: Change, limits: RequestLimits, announced: Announcement) -> int:
         """Reports a new cut; returns the tokens that it saves, as the provider counts."""
@@ -127,41 +124,19 @@ class Telling:
             "strategy_level": plan.level if plan else 0,
         }
         self._outbox.put(COMPACTION, data)
-        self._log(change, tokens, left)
+        what = "compaction" if plan else "undo of a compaction"
+        logger.info(
+            "%s: %d -> %d tokens, %s", what, tokens, left, ", ".join(f"{figures[one]} {one}" for one in figures)
+        )
         if plan is not None:
             self._notify_user(change, tokens, left)
         self._outbox.start()
         return tokens - left
 
-    def _log(self, change: Change, tokens: int, left: int) -> None:
-        plan = change.plan
-        logger.info(
-            "%s: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
-            "compaction" if plan else "undo of a compaction",
-            tokens,
-            left,
-            counted(plan.segments if plan else 0, "segment"),
-            plan.merged if plan else 0,
-            change.from_cache,
-            counted(change.fallbacks, "fallback"),
-            counted(change.shortened, "row"),
-        )
-        values = change.values
-        if values.kept or values.lost:
-            examples = f", such as {', '.join(values.examples)}; recall finds them" if values.lost else ""
-            logger.info(
-                "compaction: of %s that it concerns, the request still shows %d, and %d are gone%s",
-                counted(values.kept + values.lost, "exact value"),
-                values.kept,
-                values.lost,
-                examples,
-            )
-
     def _notify_user(self, change: Change, before: int, after: int) -> None:
         summaries = counted(len(change.after.texts), "summary", "summaries")
         if self._outbox.tells_user:
-            why = _UNKNOWN if change.is_unknown else ""
-            self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s{why}")
+            self._outbox.notify(f"context: {before:,} → {after:,} tokens, {summaries}, {change.waited:.1f} s")
         if change.new_fallbacks:
             failed = counted(change.new_fallbacks, "summary", "summaries")
             text = f"context: the provider did not write {failed}; quotations of user and agent take their place"
@@ -189,7 +164,7 @@ class Telling:
         """Shows the host's user a line if the wait becomes long: one while any request waits."""
         self._waits += 1
         if self._outbox.tells_user and self._notice is None:
-            self._notice = asyncio.create_task(self._notify_of_wait(), name="context-summarize:notice")
+            self._notice = asyncio.get_running_loop().call_later(_LONG_WAIT, self._notify_of_wait)
         try:
             yield
         finally:
@@ -198,7 +173,6 @@ class Telling:
                 self._notice.cancel()
                 self._notice = None
 
-    async def _notify_of_wait(self) -> None:
-        await asyncio.sleep(_LONG_WAIT)
+    def _notify_of_wait(self) -> None:
         self._outbox.notify("context: the request waits for summaries of older messages …")
-        await self._outbox.flush()
+        self._outbox.start()

@@ -13,7 +13,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from context_summarize.background import awaited, in_own_thread, until_done
+from context_summarize.background import awaited, end_tasks, in_own_thread, until_done
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.failures import says_too_large
@@ -70,10 +70,8 @@ async def request_budget(
     """
     if isinstance(given := token_budget, bool) or not isinstance(given, int | None):
         raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
-    if given is not None and given < 0:
-        raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
-    if given is not None and given > _MOST_TOKENS:
-        raise ValueError(f"token_budget must be at most {_MOST_TOKENS:,} tokens; None or 0 for the window's")
+    if given is not None and not 0 <= given <= _MOST_TOKENS:
+        raise ValueError(f"token_budget must be 0 to {_MOST_TOKENS:,} tokens, got {given}; None or 0 for the window's")
     budget = given
     if not budget and provider is not None:
         window = await (windows or Windows(config)).of(provider)
@@ -88,7 +86,7 @@ class _Question:
     def __init__(self, provider: object, method: str) -> None:
         self._provider, self._method = provider, method
         self._window: Window | None = None
-        self._asking: asyncio.Task[None] | None = None
+        self.asking: asyncio.Task[None] | None = None
         """The last call. While it runs, however long that is, no other is made."""
         self._asked_at = -math.inf
         """Seconds of the event loop's clock."""
@@ -96,12 +94,12 @@ class _Question:
     async def answer(self, config: Config, is_cancelled: Callable[[], bool]) -> Window | None:
         """Returns the window that the method reports, or has reported last; None if it has reported none."""
         now = asyncio.get_running_loop().time()
-        if (self._asking is None or self._asking.done()) and now >= self._asked_at + _PAUSE:
+        if (self.asking is None or self.asking.done()) and now >= self._asked_at + _PAUSE:
             self._asked_at = now
-            self._asking = asyncio.create_task(self._ask(config), name="context-summarize:window")
-        if self._asking is not None and not self._asking.done() and now < self._asked_at + _INFO_SECONDS:
-            await until_done({self._asking}, self._asked_at + _INFO_SECONDS - now, is_cancelled)
-            if not (self._asking.done() or is_cancelled()):
+            self.asking = asyncio.create_task(self._ask(config), name="context-summarize:window")
+        if self.asking is not None and not self.asking.done() and now < self._asked_at + _INFO_SECONDS:
+            await until_done({self.asking}, self._asked_at + _INFO_SECONDS - now, is_cancelled)
+            if not (self.asking.done() or is_cancelled()):
                 name = type(self._provider).__name__
                 logger.warning("%s of provider %r does not answer; its last known window counts", self._method, name)
         return self._window
@@ -157,6 +155,11 @@ class Windows:
             if (window := await question.answer(self._config, self._is_cancelled)) is not None:
                 return window
         return None
+
+    async def close(self) -> None:
+        """Ends the questions that are still under way."""
+        asked = [question.asking for questions in self._questions.values() for question in questions]
+        await end_tasks([task for task in asked if task is not None])
 
 
 _SMALLER = 0.9

@@ -55,8 +55,6 @@ class SummaryRegistry:
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
         self._closed = False
-        self._stop = asyncio.Event()
-        """Ends the waits that hold it. Later ones hold a new one. The tasks go on."""
         self.stored: set[str] = set()
         """Keys of the texts that come from the store, without a call of this session."""
 
@@ -176,10 +174,10 @@ class SummaryRegistry:
         if seconds is not None and self._is_silent and self._late:
             seconds = 0
         wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
-        tasks, stop = {self._tasks[key] for key in wanted if key in self._tasks}, self._stop
+        tasks = {self._tasks[key] for key in wanted if key in self._tasks}
 
         def is_stopped() -> bool:
-            return stop.is_set() or self._is_cancelled() or is_over()
+            return self._is_cancelled() or is_over()
 
         self._waits += 1
         try:
@@ -201,11 +199,6 @@ class SummaryRegistry:
             "has ended; check the provider that writes the summaries, or name another in summary_provider",
             self._services.config.wait_seconds,
         )
-
-    def end_waits(self) -> None:
-        """Ends the present waits, but not later ones."""
-        self._stop.set()
-        self._stop = asyncio.Event()
 
     async def fall_back(self, nodes: Iterable[Node], log: Log) -> None:
         """Makes the fallbacks of these nodes: from their rows, or from their children's fallbacks."""

@@ -42,18 +42,19 @@ class Meter:
         Each call records the usage of the view that was served last. From now on no other usage counts.
         """
         self._is_claimed = True
-        return lambda **usage: self._taken(usage)
-
-    def observe(self, usage: Mapping[str, Any]) -> bool:
-        """Learns from the usage of an `llm:response`; returns True if it counts as that of the served view."""
-        return not self._is_claimed and self._taken(usage)
+        return lambda **usage: self.observe(usage, is_claimed=True)
 
     def is_of_view(self, usage: Mapping[str, Any]) -> bool:
         """Returns True if these may be the figures of the served view. Figures below 0.6 of it are a helper's."""
         return self._served is not None and input_tokens(usage) >= max(0.6 * self._served[0], 1)
 
-    def _taken(self, usage: Mapping[str, Any]) -> bool:
-        if self._served is None or not self.is_of_view(usage):
+    def observe(self, usage: Mapping[str, Any], *, is_claimed: bool = False) -> bool:
+        """Learns from the usage of an `llm:response`; returns True if it counts as that of the served view.
+
+        Args:
+            is_claimed: True if it comes by the function that `claim` has returned.
+        """
+        if self._served is None or is_claimed != self._is_claimed or not self.is_of_view(usage):
             return False
         (estimate, conversation, may_chain), actual = self._served, input_tokens(usage)
         self._served = None

@@ -49,22 +49,6 @@ async def test_a_compaction_is_one_line():
     assert re.fullmatch(r"context: [\d,]+ → [\d,]+ tokens, \d+ summar(y|ies), \d+\.\d s", line)
 
 
-async def test_a_history_for_which_nothing_saved_fits_is_told_once(tmp_path):
-    """Such as one of another version: its keys are others."""
-    lines = list[list[str]]()
-    for prompts in ("default", "default", "coding"):
-        screen = Screen()
-        settings: dict[str, Any] = {"cache": str(tmp_path / "cache"), "prompts": prompts, **SMALL}
-        session = Managed(900, host=screen, provider=lambda: ScriptedProvider(then=answer), **settings)
-        await session.take(tool_session(8))
-        for at in range(2):
-            await session.add(tool_session(1, start=8 + at))
-            await session.view()
-        await session.manager.close()
-        lines.append([line for _, line in screen.lines if "nothing saved fits this history" in line])
-    assert list(map(len, lines)) == [1, 0, 1]
-
-
 def test_a_long_wait_is_told_while_it_lasts():
     lines = run_virtually(told(Screen(), ScriptedProvider(then=slowly), max_concurrency=8))
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]

@@ -112,11 +112,11 @@ def test_the_page_for_hosts_has_every_field_of(value):
 
 
 def test_the_page_for_hosts_has_every_method():
-    """All but those that the module itself connects to hooks, to the end of a wait, and to that of a session."""
+    """All but those that the module itself connects to hooks, and to the end of a session."""
     names = {name for name in vars(SummarizingContextManager) if not name.startswith("_")}
     page = _section("Methods") + _section("Steering")
     told = {name for name in re.findall(r"`([a-z_]+)[`(]", page) if name in names}
-    assert names - told == {"session", "finish", "observe_response", "prepare", "stop_waiting"}
+    assert names - told == {"session", "finish", "observe_response", "prepare"}
 
 
 async def test_the_page_for_hosts_has_every_capability(monkeypatch):

@@ -41,7 +41,7 @@ FAULTS: dict[str, BaseException | str] = {
 }
 """What a provider in trouble raises or answers."""
 WINDOW, MOST = 10, 2
-AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count", "stop_waiting"]
+AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count"]
 """What a host does while rows come."""
 
 
@@ -275,8 +275,9 @@ class ManagerMachine(RuleBasedStateMachine):
         while not all(task.done() for task in tasks):
             if self.provider.mood == "hang":
                 await steps(150, lambda: all(task.done() for task in tasks))
-                await self.made.stop_waiting()
-            await asyncio.wait(tasks, timeout=0.05)
+                self.recorder.is_cancelled = True
+            await asyncio.wait(tasks, timeout=0.2)
+            self.recorder.is_cancelled = False
         return [task.result() for task in tasks]
 
     async def request(self) -> Rows:

@@ -25,6 +25,7 @@ class Recorder:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.providers = providers or {}
         self.hooks = self
+        self.cancellation, self.is_cancelled = self, False
 
     async def emit(self, name: str, data: dict[str, Any]) -> None:
         self.events.append((name, data))

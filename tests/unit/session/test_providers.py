@@ -132,6 +132,16 @@ def test_who_hangs_is_not_asked_again_meanwhile_and_its_last_known_window_counts
     run_virtually(session())
 
 
+def test_a_question_that_hangs_ends_with_the_session():
+    async def session() -> None:
+        windows, never = Windows(Config()), asyncio.Event()
+        assert await windows.of(SimpleNamespace(get_model_info=never.wait)) is None
+        await windows.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run_virtually(session())
+
+
 class Blocking:
     """A provider whose `get_model_info()` is no coroutine, and blocks its thread."""
 

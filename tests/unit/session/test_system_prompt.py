@@ -65,18 +65,10 @@ async def test_reminder_blocks_end_the_request_wherever_they_stand(wrap: Callabl
     assert all(status.startswith("<system-reminder") for _, status in found[1::2])
 
 
-class Host(Recorder):
-    """A coordinator that can cancel."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cancellation, self.is_cancelled = self, False
-
-
 @pytest.mark.parametrize("how", ["the host's token", "the caller's task"])
 async def test_a_factory_that_hangs_holds_no_cancelled_request_up(how, caplog):
     """Though it ignores its own cancellation. The last prompt stays, and nothing is logged: nobody sees the request."""
-    host, answers, hangs, go = Host(), iter([PROMPT]), asyncio.Event(), asyncio.Event()
+    host, answers, hangs, go = Recorder(), iter([PROMPT]), asyncio.Event(), asyncio.Event()
 
     async def factory() -> str:
         for answer in answers:

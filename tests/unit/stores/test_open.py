@@ -65,8 +65,8 @@ async def test_a_path_with_a_folder_or_the_ending_of_a_database_is_a_file(cache:
     ("cache", "says"),
     [
         *((word, f"cache: '{word}'{NO_FILE}") for word in ("off", "Memory", "mem", "none", "redis", "cache")),
-        (False, "got False; use memory"),  # what YAML makes of `off`
-        *((address, NO_ADDRESS) for address in ("ftp://host/sums", "REDDIS://user:word@host", "://")),
+        (False, "got False. `memory`, a file"),  # what YAML makes of `off`
+        *((address, NO_ADDRESS) for address in ("ftp://host/sums", "REDDIS://zoe:word@host", "://")),
         ("redis://u:wo/rd@h:1/0", NO_ADDRESS),
         *((address, "is neither a file nor an address; .* redis://") for address in ("redis:/h", "postgres:h/x.db")),
     ],
@@ -76,7 +76,7 @@ async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any
     coordinator = MockCoordinator()
     with pytest.raises(ConfigError, match=says) as raised:
         await mount(coordinator, {"cache": cache})
-    assert "user" not in str(raised.value).partition(" is not ")[0]
+    assert "zoe" not in str(raised.value).partition(" is not ")[0]
     assert "wo" not in str(raised.value).partition(" is not ")[0]
     assert coordinator.mount_history == []
     assert files(folder) == []
