@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import anthropic.types
-import openai.types.chat
 import pytest
 
 from context_summarize import MessageError
@@ -25,6 +23,10 @@ def blocks_of(*rows):
 
 
 def test_answers_of_the_sdks_become_rows_without_what_they_leave_open():
+    # Here, as they take a second in each process that collects this file.
+    import anthropic.types
+    import openai.types.chat
+
     function = {"name": "lookup", "arguments": '{"order": "1"}'}
     message = {
         "role": "assistant",
