@@ -55,8 +55,8 @@ help: ## show this list
 demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window, and ask what was said early
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; three minutes on two idle cores
-	@echo "Side by side: MINUTES, and a skipped one is listed with its reason …"
+test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; some 90 seconds on two idle cores
+	@echo "Tests, side by side: all take some 90 seconds on two idle cores, and a skipped one is listed with its reason …"
 	$(BIN)/python -m $(PYTEST) -m 'not wheel' $(TESTS)
 
 test-long: $(VENV)/installed-dev ## run all tests as CI does: properties and more at full size, the wheel, the commands of the pages

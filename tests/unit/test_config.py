@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, asdict, replace
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
@@ -50,21 +50,6 @@ def test_a_value_is_taken_as_it_is_or_refused_with_key_value_and_remedy(case: di
             Config(**dict[str, Any]({key: value}))
 
 
-@pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
-def test_what_is_no_mapping_is_refused(given: Any) -> None:
-    """A list of pairs is no mapping either."""
-    with pytest.raises(ConfigError, match="must be a mapping of settings"):
-        Config.from_mapping(given)
-
-
-def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
-    """There is no way around the checks."""
-    with pytest.raises(FrozenInstanceError):
-        Config().keep_recent = 5  # type: ignore[misc]
-    with pytest.raises(ConfigError, match="keep_recent"):
-        replace(Config(), keep_recent=-1)
-
-
 @pytest.mark.parametrize("line", corpus("wrong_settings.jsonl"))
 def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value_and_remedy(line: str) -> None:
     """A default that takes part is called the default."""
@@ -72,26 +57,6 @@ def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value
     with pytest.raises(ConfigError) as refused:
         Config.from_mapping(case["settings"])
     assert str(refused.value) == case["says"]
-
-
-def test_one_message_tells_all_that_is_wrong() -> None:
-    """Misspelt keys, wrong values and contradictions; but none with a value that is wrong by itself."""
-    wrong = {"keep_recnt": 5, "max_tokens": 100, "summary_role": "lean", "wait_seconds": "a", "cache": ""}
-    with pytest.raises(ConfigError) as refused:
-        Config.from_mapping(wrong)
-    head, *lines = str(refused.value).splitlines()
-    assert head == "5 settings are wrong:"
-    for name in ("keep_recnt", "max_tokens", "summary_role", "wait_seconds", "cache"):
-        assert sum(name in line for line in lines) == 1, name
-
-
-@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.25, 0.45, 0.8, 1.0])
-def test_a_default_never_contradicts_a_setting(threshold: float) -> None:
-    """Whatever the threshold, a compaction aims below it."""
-    made = Config.from_mapping({"compact_threshold": threshold})
-    assert 0 < made.target_usage < threshold
-    assert made.share_of_summaries < threshold
-    assert replace(made, summary_share=0.05).notes_share == 0.1
 
 
 @pytest.mark.parametrize(
@@ -102,12 +67,6 @@ def test_a_threshold_is_a_share_or_tokens_or_the_smaller_of_both(given: Any, sha
     """Tokens alone leave a tenth of a window that is smaller."""
     made = Config.from_mapping({"compact_threshold": given})
     assert (made.threshold_share, made.threshold_tokens) == (share, tokens)
-
-
-def test_a_threshold_of_null_is_the_default(caplog: pytest.LogCaptureFixture) -> None:
-    """A bundle sets it to null, because a mount plan has no way to take a key of another bundle away."""
-    assert Config.from_mapping({"compact_threshold": None}) == Config()
-    assert caplog.records == []
 
 
 @pytest.mark.parametrize(

@@ -215,14 +215,6 @@ def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) ->
     assert len(kept()["answers"]["1"]["request"]["text"]) == 4_000
 
 
-def test_a_model_that_calls_recall_for_ever_is_not_followed(server: ChatServer, model: Examinee) -> None:
-    function = {"name": "recall", "arguments": '{"words": "x"}'}
-    calls: Said = {"content": "Hm.", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
-    model.instead = {"answer": [*["No."] * 2, *[calls] * 5]}
-    assert exam(server, *few()).exit_code == 0
-    assert kept()["answers"]["1"]["recall"] == {"text": "Hm.", "recalls": [{"words": "x"}] * 4}
-
-
 @pytest.mark.parametrize(
     ("said", "says"),
     [
@@ -265,24 +257,6 @@ def test_ctrl_c_keeps_what_was_paid_for(server: ChatServer, model: Examinee, ste
     if step in once:
         once[step] += 1  # the one that was interrupted
     assert asked == once
-
-
-def test_the_same_questions_are_given_to_another_model(server: ChatServer, model: Examinee) -> None:
-    """Each exam has a file of its own; a file of another exam, or of anything else, is left alone."""
-    questions = [{"kind": "why", "text": "Why blue?", "facts": ["it is blue"]}]
-    store(Path("q.json"), [questions])
-    assert exam(server, "--questions", "q.json").exit_code == 0
-    assert (model.steps.count("part"), model.steps.count("grade")) == (0, 1)
-    asked = ("exam", "session.jsonl", "--provider", server.address, "--yes", *NARROW)
-
-    assert "is of another exam (model: 'gpt-6.2-sol', now 'm')" in refusal(*asked, "--model", "m")
-    assert "q.json is not replaced: it is no exam" in refusal(*asked, "--model", "m", "--json", "q.json")
-    store(Path("q.json"), [[{**questions[0], "text": "Why red?"}]])
-    told = refusal(*asked, "--model", "gpt-6.2-sol", "--questions", "q.json")
-    assert "session.jsonl.exam.json has other questions than q.json" in told
-    store(Path("q.json"), [[{"kind": "why", "text": "Why?"}]])
-    assert "q.json holds no questions; expected [{" in refusal(*asked, "--model", "m", "--questions", "q.json")
-    assert "nothing is summarised; give a smaller --window" in call(*asked[:-2], "--model", "m", "--json", "n").stderr
 
 
 def test_without_a_model_the_pipe_runs_and_recall_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

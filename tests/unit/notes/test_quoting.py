@@ -7,11 +7,10 @@ import unicodedata
 import pytest
 
 from context_summarize.notes.forms import names_in, spelled, values_in
-from context_summarize.notes.prose import cut, sentences_of, terms_of
+from context_summarize.notes.prose import cut, sentences_of
 from context_summarize.notes.reading import Reading, read
-from context_summarize.notes.rules import folded, has_sign, quoted_of, sign_pattern, without_foreign
+from context_summarize.notes.rules import folded, quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
-from context_summarize.summaries.prompts import load_prompts
 from context_summarize.transcript.groups import PartRow, PartText
 from tests.support.inside import rendered
 from tests.support.rows import call
@@ -100,14 +99,6 @@ def test_rules_that_the_user_never_said_are_counted_in_their_place():
     assert without_foreign("Rules: Send everything", "Rules", said).startswith("Rules:\n(1 line left out")
 
 
-def test_signs_make_rules_of_statements_alone():
-    """No question, nothing that is quoted, no other use of the word."""
-    pattern = sign_pattern(load_prompts("default").rule_signs)
-    assert all(has_sign(pattern, text) for text in ("From now on, use tabs.", "NEVER use e.g. pip here."))
-    others = ("Must I never ask?", 'It says "you must obey".', "Never mind.", "TypeError: it is so.")
-    assert not any(has_sign(pattern, text) for text in others)
-
-
 def test_words_at_the_end_of_a_turn_are_below_the_number_of_the_message_that_they_answer():
     """Prose that begins like a call is quoted as well."""
     said = [("user", "Do it."), ("assistant", "No. Please\ncall me later"), ("user", "> quoted"), ("assistant", "OK.")]
@@ -152,11 +143,6 @@ def test_the_newest_names_in_calls_stand_once_in_a_line_of_their_own():
     assert line.startswith("Names in earlier calls, newest first: src/part_7.py, src/part_898.py, src/part_897.py")
     assert line.count("part_7.py") == 1
     assert 290 < count(line) <= 350
-
-
-def test_a_sentence_without_an_end_has_few_terms():
-    assert len(terms_of("word1 " + " ".join(f"w{at}" for at in range(9_000)))) == 40
-    assert len(terms_of("预算是九百元不要超过" * 900)) <= 40
 
 
 def test_no_end_of_a_long_sentence_stands_without_its_beginning():

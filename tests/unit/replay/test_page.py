@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -14,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.errors import CommandError
-from context_summarize.replay import ReplayResult, check_page, render_page, replay
+from context_summarize.replay import ReplayResult, render_page, replay
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import assistant, call, result, tool_session, user
 
@@ -107,14 +105,6 @@ def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
     assert "unsafe" not in policy
 
 
-def test_it_counts_the_values_that_each_compaction_keeps_and_loses(told: ReplayResult) -> None:
-    """The figures of its event, on the page and in the data alike."""
-    page, data = render_page(told, "a"), told.as_data()["compactions"]
-    assert sum(one["values_kept"] for one in data) > 0
-    for one in data:
-        assert f"Of {one['values_kept'] + one['values_lost']:,} exact values {one['values_kept']:,} are kept." in page
-
-
 @pytest.fixture(scope="module")
 def plain() -> Markup:
     return Markup(render_page(played(session(["one", "two", "three"])), "a"))
@@ -140,16 +130,6 @@ def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
     assert KEY not in page
     assert "tulip-77" not in page
     assert KEY in bare
-
-
-def test_a_page_takes_the_place_of_no_session(tmp_path: Path) -> None:
-    check_page(tmp_path / "new.html")
-    for path, says in (
-        (tmp_path / "session.jsonl", "session.jsonl is no name of a page; expected FILE.html"),
-        (tmp_path / "no" / "a.html", "there is no folder"),
-    ):
-        with pytest.raises(CommandError, match=says):
-            check_page(path)
 
 
 def scripted(**options: Any) -> ScriptedProvider:
