@@ -15,10 +15,10 @@ from tests.support.rows import feed, tool_session
 REQUEST: Any = httpx.Request("POST", "https://api.example/v1")
 
 
-def error_of(name: str, status: int | None = None, **headers: str) -> Exception:
+def error_of(name: str, status: int | None = None, headers: Any = None) -> Any:
     """An SDK's error, by `sdk.Error`. It is imported here: that takes a second, in each process that collects tests."""
     sdk, _, kind = name.partition(".")
-    error: Any = getattr(import_module(sdk), kind)
+    error = getattr(import_module(sdk), kind)
     if status is None:
         return error(request=REQUEST)
     return error("slow down", response=httpx.Response(status, headers=headers, request=REQUEST), body=None)
@@ -59,13 +59,14 @@ async def test_the_function_gets_two_rows_and_a_limit_and_its_text_is_the_summar
         (("anthropic.RateLimitError", 429), 7),
         (("openai.InternalServerError", 503), None),
         (("openai.APIStatusError", 408), None),
-        (("openai.APITimeoutError",), None),
-        (("anthropic.APIConnectionError",), None),
+        (("openai.APITimeoutError", None), None),
+        (("anthropic.APIConnectionError", None), None),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
 async def test_a_temporary_error_of_an_sdk_is_tried_again_after_the_time_that_it_names(error, waited):
-    errors, sleeps = [error_of(*error, **({"retry-after": str(waited)} if waited else {}))], list[float]()
+    (name, status), sleeps = error, list[float]()
+    errors = [error_of(name, status, {"retry-after": str(waited)} if waited else None)]
 
     async def complete(rows, max_tokens):
         if errors:
