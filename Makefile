@@ -37,7 +37,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-r
 # `make test TESTS=tests/unit` runs a part of them.
 TESTS ?=
 # What CI runs at full size and with many random examples.
-LONG_TESTS := benchmarks/tests/test_day.py tests/docs tests/host/test_wheel.py tests/unit/redaction \
+LONG_TESTS := $(patsubst %,benchmarks/tests/test_%.py,day report) tests/docs tests/host/test_wheel.py tests/unit/redaction \
 	$(patsubst %,tests/behaviour/test_%.py,anthropic long_session races) \
 	$(patsubst %,tests/properties/test_%.py,cuts manager notes resume state_machine)
 # What CI runs with the newest Python: what waits, has threads or files, or meets a host. With python3 it runs all.
