@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from context_summarize.notes.forms import names_in, spelled, values_in
-from context_summarize.notes.prose import cut, sentences_of
+from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.reading import Reading, read
 from context_summarize.notes.rules import folded, quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
@@ -143,6 +143,11 @@ def test_the_newest_names_in_calls_stand_once_in_a_line_of_their_own():
     assert line.startswith("Names in earlier calls, newest first: src/part_7.py, src/part_898.py, src/part_897.py")
     assert line.count("part_7.py") == 1
     assert 290 < count(line) <= 350
+
+
+def test_a_sentence_without_an_end_has_few_terms():
+    assert len(terms_of("word1 " + " ".join(f"w{at}" for at in range(9_000)))) == 40
+    assert len(terms_of("预算是九百元不要超过" * 900)) <= 40
 
 
 def test_no_end_of_a_long_sentence_stands_without_its_beginning():

@@ -10,6 +10,13 @@ from context_summarize.transcript.part import rows_in
 from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, result, user
 
+FILE = "\n".join(f"    limit_{at} = {at} * second_{at}" for at in range(1, 9))
+MODULE = f"import sys\n\ndef load_cart(name):\n{FILE}\n    return name"
+
+
+def numbered(text: str, first: int = 1) -> str:
+    return "\n".join(f"{at:6}→{line}" for at, line in enumerate(text.split("\n"), first))
+
 
 def test_a_header_names_the_call_that_a_result_answers_if_there_are_several():
     rows = [
@@ -75,6 +82,21 @@ def test_short_pairs_stay_in_the_json_and_a_patch_stays_as_it_is():
     text = text_of([calls(("a", "move", {"from": "x", "to": "y"}), ("b", "patch", {"input": patch})), user("Go")])
     assert 'call move({"from": "x", "to": "y"})' in text
     assert f"call patch({{}})\ninput:\n{patch}" in text
+
+
+def test_what_an_earlier_row_showed_is_not_shown_again():
+    rows = [
+        call("a", "Write", path="cart.py", content=MODULE),
+        result("a", "The file cart.py has been written.", "Write"),
+        call("b", "Read", path="cart.py"),
+        result("b", numbered(MODULE), "Read"),
+        call("c", "Bash", command="cat cart.py; ls"),
+        result("c", f"{MODULE}\nREADME.md", "Bash"),
+    ]
+    text = text_of(rows)
+    assert text.count("second_3") == 1
+    assert "[m4] tool Read\n(as in [m1])" in text
+    assert "(12 lines as in [m1])\nREADME.md" in text
 
 
 def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
@@ -169,3 +191,8 @@ def test_ahead_of_a_part_stand_the_request_and_the_last_words():
 def test_behind_a_part_stands_the_row_that_came_next():
     assert around(3, 4)[2] == "[b4] assistant\ncall Read b.py"
     assert around(3, None)[2] == "", "what comes behind a part that ends early is not read"
+
+
+def test_what_stands_around_takes_a_share_of_a_segment():
+    sizes = [len("".join(around(4, 5, segment)[1:])) for segment in (512, 4_096, 16_384, 65_536)]
+    assert sizes[0] < 512 // 2 < sizes[1] < 4_096 // 2 < sizes[2] == sizes[3] < 3_200
