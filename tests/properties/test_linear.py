@@ -194,7 +194,7 @@ AWAKE = "ghp_ eyJ token= :// curl login bearer -----END PRIVATE KEY----- sk- pas
 SEARCHED = full(50_000, 25_000)
 
 
-@pytest.mark.parametrize("unit", some([*SIGNS, *TELLING], 12), ids=repr)
+@pytest.mark.parametrize("unit", some([*SIGNS, *TELLING], 6), ids=repr)
 def test_a_text_is_searched_for_secrets_in_linear_time(unit):
     """All rules together, for a sign or a telling word, and any sign."""
     pairs = [(unit, other) for other in random.Random(unit).sample(SIGNS, full(2, 1))]

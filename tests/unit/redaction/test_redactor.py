@@ -205,7 +205,7 @@ def test_once_a_pattern_is_too_slow_texts_are_withheld_unread(warnings, no_hang)
 
 async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_hang):
     """Summaries are made by code; no key comes from a text that was withheld, so the store gets none."""
-    many = full(500, 100)
+    many = full(500, 40)
     rows = [row for at in range(many) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
     provider = ScriptedProvider()
     seen = await played(provider, rows, redact=[r"(x+x+)+y"])
