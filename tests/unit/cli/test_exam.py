@@ -215,6 +215,14 @@ def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) ->
     assert len(kept()["answers"]["1"]["request"]["text"]) == 4_000
 
 
+def test_a_model_that_calls_recall_for_ever_is_not_followed(server: ChatServer, model: Examinee) -> None:
+    function = {"name": "recall", "arguments": '{"words": "x"}'}
+    calls: Said = {"content": "Hm.", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+    model.instead = {"answer": [*["No."] * 2, *[calls] * 5]}
+    assert exam(server, *few()).exit_code == 0
+    assert kept()["answers"]["1"]["recall"] == {"text": "Hm.", "recalls": [{"words": "x"}] * 4}
+
+
 @pytest.mark.parametrize(
     ("said", "says"),
     [
