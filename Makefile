@@ -37,8 +37,8 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-r
 # `make test TESTS=tests/unit` runs a part of them.
 TESTS ?=
 # What CI runs at full size and with many random examples.
-LONG_TESTS := benchmarks/tests/test_day.py tests/docs tests/host/test_wheel.py tests/unit/redaction \
-	$(patsubst %,tests/behaviour/test_%.py,anthropic long_session races) \
+LONG_TESTS := $(patsubst %,benchmarks/tests/test_%.py,day report) tests/docs tests/host/test_wheel.py tests/unit/redaction \
+	$(patsubst %,tests/behaviour/test_%.py,anthropic durability hostile_input injection long_session notes races) \
 	$(patsubst %,tests/properties/test_%.py,cuts manager notes resume state_machine)
 # What CI runs with the newest Python: what waits, has threads or files, or meets a host. With python3 it runs all.
 NEWEST_TESTS := tests/behaviour tests/contracts tests/host $(patsubst %,tests/unit/%,cli history_file recall session stores)
@@ -55,8 +55,8 @@ help: ## show this list
 demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window, and ask what was said early
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; three minutes on two idle cores
-	@echo "Side by side: MINUTES, and a skipped one is listed with its reason …"
+test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples; some 90 seconds on two idle cores
+	@echo "Tests, side by side: all take some 90 seconds on two idle cores, and a skipped one is listed with its reason …"
 	$(BIN)/python -m $(PYTEST) -m 'not wheel' $(TESTS)
 
 test-long: $(VENV)/installed-dev ## run all tests as CI does: properties and more at full size, the wheel, the commands of the pages

@@ -11,7 +11,6 @@ from benchmarks.sessions import recorded
 from benchmarks.tokens import Row, count, measure
 from context_summarize import SummarizingContextManager
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import row_text
 
 COPIES, WINDOW = 4, 1_000_000
 
@@ -32,18 +31,16 @@ async def compacted(rows: list[Row]) -> tuple[list[Request], SummarizingContextM
     context = SummarizingContextManager()
     provider = OfflineProvider(count, context_window=WINDOW, max_output_tokens=4_000)
     found: list[Request] = []
-    before: list[str] = []
-    sizes: dict[str, int] = {}
+    before: list[Row] = []
+    sizes: list[int] = []
     for row in rows:
         if row["role"] == "assistant":
             view = await context.get_messages_for_request(provider=provider)
             await context.settle()
-            texts = [row_text(shown) for shown in view]
-            sizes |= {text: measure(shown, count) for text, shown in zip(texts, view, strict=True) if text not in sizes}
-            same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, texts, strict=False))])
-            tokens, cached = (sum(sizes[text] for text in some) for some in (texts, texts[:same]))
-            found.append(Request(fed=0, tokens=tokens, cached=cached))
-            before = texts
+            same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, view, strict=False))])
+            sizes = sizes[:same] + [measure(shown, count) for shown in view[same:]]
+            found.append(Request(fed=0, tokens=sum(sizes), cached=sum(sizes[:same])))
+            before = view
         await context.add_message(row)
     return found, context
 

@@ -16,6 +16,7 @@ def cell(number: int) -> dict[str, int]:
     return {"number": number}
 
 
+@pytest.mark.ci  # its processes load all anew
 def test_a_cell_that_fails_is_reported_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     found = run_all(cell, [(1,), (2,)], jobs=1)
     assert found == [{"number": 1}, {"cell": "2", "missing": "RuntimeError: no more"}]

@@ -13,7 +13,6 @@ from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallQuery
 from context_summarize.stores import open_store
 from context_summarize.testing import FALLBACK_LINE, ScriptedProvider
-from tests.support.managed import Managed
 from tests.support.recorder import Recorder, Screen
 from tests.support.rows import feed, tool_session, user
 from tests.support.views import nodes
@@ -52,12 +51,6 @@ async def test_a_provider_that_cannot_complete_is_refused_at_the_first_request(p
     assert len(await made.get_messages_for_request(provider=ScriptedProvider())) == 1
 
 
-@pytest.mark.parametrize("given", [10, "openai", {"keep_recent": 4}, ScriptedProvider()])
-def test_what_is_no_coordinator_is_refused_in_words(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"coordinator .*keep_recent=10"):
-        SummarizingContextManager(given)
-
-
 def screen() -> Screen:
     """A host with a provider and a screen."""
     return Screen(providers={"main": ScriptedProvider(name="main")})
@@ -83,18 +76,6 @@ async def test_the_summary_provider_offline_is_code_without_any_call(
         assert host.names() == ["context:pre_compact", started, "context:post_compact", finished, "context:compaction"]
         assert [line for _, line in host.lines if not line.startswith("context: ")] == []
         assert "did not write" not in str(host.lines)
-
-
-async def test_a_misspelt_summary_provider_is_told_to_the_user_once() -> None:
-    host = screen()
-    made = Managed(4_000, host=host, summary_provider="mian", announce=False, keep_recent=4)
-    await made.manager.prepare()
-    await made.add(tool_session(30, size=600))
-    for _ in range(3):
-        await made.view()
-    await made.manager.close()
-    [(_, line)] = host.lines
-    assert "'mian' is not mounted (mounted: main)" in line
 
 
 ASKED: dict[str, Any] = {

@@ -14,7 +14,7 @@ from amplifier_core.message_models import ChatRequest
 from amplifier_core.models import HookResult
 
 from context_summarize.testing import ScriptedProvider
-from tests.support.gated import answer, settle
+from tests.support.gated import answer
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder, Screen
 from tests.support.rows import tool_session
@@ -54,22 +54,6 @@ def test_a_long_wait_is_told_while_it_lasts():
     assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
 
 
-def test_a_long_wait_of_several_requests_is_told_once():
-    """Although the first of them ends before the line is due."""
-
-    async def waits() -> list[str]:
-        parts: dict[str, Any] = {"host": Screen(), "provider": lambda: ScriptedProvider(then=slowly)}
-        session = await Managed(900, **parts, segment_tokens=64, prefetch=False, keep_recent=4).take(tool_session(8))
-        first, *others = [asyncio.create_task(session.view()) for _ in range(3)]
-        await asyncio.sleep(1)
-        first.cancel()
-        await asyncio.gather(*others)
-        await session.manager.close()
-        return [line for _, line in session.host.lines if "waits" in line]
-
-    assert len(run_virtually(waits())) == 1
-
-
 async def test_fallbacks_are_told_as_a_warning():
     lines = await told(Screen(), ScriptedProvider(then=AuthenticationError("no", provider="main")))
     assert [level for level, _ in lines] == ["error", "info", "warning"]
@@ -96,20 +80,6 @@ async def test_a_terminal_that_shows_the_log_shows_no_failure_twice(screen, sett
     assert max(levels) == level
     assert {record.levelno for record in caplog.records if "for key" in record.getMessage()} == {logging.DEBUG}
     await session.manager.close()
-
-
-@pytest.mark.parametrize(("screen", "settings"), [(Screen(), {"announce": False}), (Screen("parent"), {})])
-async def test_nothing_is_told_where_it_is_not_wanted_or_of_a_sub_agent(screen, settings):
-    assert await told(screen, ScriptedProvider(then=answer), **settings) == []
-
-
-async def test_a_host_that_cancels_its_line_cancels_no_request():
-    """As an inner task of a screen that has ended does."""
-
-    screen: Any = Screen()
-    screen.process_hook_result = AsyncMock(side_effect=asyncio.CancelledError)
-    assert await told(screen, ScriptedProvider(then=answer)) == []
-    assert screen.process_hook_result.await_count == 1
 
 
 class Asking(Screen):
@@ -141,21 +111,3 @@ async def test_a_user_who_cannot_be_asked_has_not_agreed_and_it_is_told(caplog):
     assert provider.calls == 0
     assert "the host cannot ask its user" in caplog.text
     assert {data["kind"] for data in host.of("context-summarize:failure")} == {"denied"}
-
-
-async def test_a_request_that_begins_to_wait_while_hooks_hear_of_a_call_has_the_user_asked():
-    """The call was begun ahead of need."""
-    host = Asking()
-    session = Managed(5_000, host=host, segment_tokens=512, keep_recent=4, max_concurrency=1)
-    for row in tool_session(16):
-        await (await session.add([row])).view()
-    await host.heard.wait()
-    assert not host.compactions
-    waiting = asyncio.create_task(session.view(2_500))
-    await settle()
-    assert session.manager.is_compacting
-    host.go.set()
-    await waiting
-    assert host.asked
-    assert [data["fallbacks"] for data in host.of("context:post_compact")] == [0]
-    await session.manager.close()

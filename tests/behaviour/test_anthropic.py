@@ -9,10 +9,9 @@ import pytest
 from context_summarize.testing import JsonRow, MemoryStore
 from tests.support.anthropic_api import Api, Refused
 from tests.support.effort import full
-from tests.support.gated import questions
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, result, tool_session, user
+from tests.support.rows import assistant, result, user
 from tests.support.views import nodes, untimed
 
 PROMPT = {"role": "system", "content": "You look up orders."}
@@ -78,19 +77,6 @@ async def test_a_long_session_sends_no_stale_thinking_has_breakpoints_and_loses_
     assert len(thoughts(await made.rows())) == STEPS, "and so does all in the history"
 
 
-async def test_a_view_is_a_prefix_of_the_next_one_though_rows_in_it_have_lost_their_thinking():
-    made, api = await session(100)
-    kept = 0
-    for at in range(100, 112):
-        before, earlier = await made.view(), await compactions(made)
-        await play(made, api, at, at + 1)
-        after = await made.view()
-        if await compactions(made) == earlier > 0:
-            assert after[: len(before)] == before
-            kept += 1
-    assert kept > 6
-
-
 async def test_after_an_undo_no_thinking_is_stale():
     made, api = await session(120)
     assert await made.manager.undo() > 0
@@ -132,21 +118,6 @@ class Forgetful(MemoryStore):
 
     async def get(self, keys: Any) -> Any:
         return {} if self.forgets else await super().get(keys)
-
-
-async def test_a_history_that_adopts_the_view_of_another_session_has_no_thinking():
-    """Both begin alike; the rows after the other's compaction were made without it."""
-    other, own, api = Managed(12_000, **SETTINGS), Managed(200_000, auto_compact=False, **SETTINGS), Api()
-    await other.add([PROMPT])
-    await play(other, api, 0, 70)
-    await own.add(await other.rows())
-    await play(other, Api(drops=True), 70, 110)
-    await play(own, api, 70, 140)
-    assert await compactions(other) == 1
-    adopted = await Managed(12_000, store=other.store, auto_compact=False, **SETTINGS).take(await own.rows())
-    assert nodes(await adopted.view())
-    await play(adopted, api, 140, 145)
-    assert api.stale == 0
 
 
 @pytest.mark.parametrize("drops", [False, True])
@@ -233,14 +204,3 @@ async def test_rows_of_ours_say_that_they_last_but_not_reminders_that_change(rol
     assert [row["metadata"].get("persisted") for row in ours] == [*[True] * (len(ours) - 1), None]
     assert all(row["metadata"]["ephemeral"] for row in ours)
     assert ours[-1]["content"].startswith("<system-reminder>")
-
-
-async def test_rows_of_a_view_that_come_back_as_a_history_are_not_summarised():
-    made = await Managed(12_000, summary_role="user", **SETTINGS).add(tool_session(40))
-    view = await made.compacted()
-    assert "[Thread of messages" in str(view)
-    again = await (await Managed(100_000, **SETTINGS).take(view)).add(tool_session(20, start=40))
-    await again.view()
-    await again.compacted()
-    assert again.provider.calls > 0
-    assert "[Thread of messages" not in "".join(questions(again.provider))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import re
 from dataclasses import astuple
 from decimal import Decimal
 from typing import Any
@@ -15,11 +13,11 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 from context_summarize.events import COMPACTION, FINISHED, POST_COMPACT, PRE_COMPACT, STARTED
 from context_summarize.testing import ScriptedProvider, measure, text_response
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.gated import Gated, answer
+from tests.support.gated import answer
 from tests.support.managed import Managed
 from tests.support.recorder import Clock
 from tests.support.rows import assistant, tool_session, user
-from tests.support.views import nodes, notes, size
+from tests.support.views import nodes, size
 
 COUNT = TokenCounter().count
 
@@ -53,21 +51,6 @@ async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
     assert finished == {"outcome": "completed", **sizes}
 
 
-async def test_numbers_in_frames_are_no_values_of_the_user():
-    """A summary's frame says "messages 1 to 12", and the user has ordered 12 pears."""
-    made = session(3_000, notes_share=0, provider=lambda: ScriptedProvider(then="Go on."))
-    said = ", ".join(f"{number} pears" for number in range(10, 100))
-    await made.take([user("Hello."), assistant("Hello."), user(said), assistant("Ok.")])
-    for _ in range(70):
-        for row in (user("Please go on. " * 12), assistant("That is done. " * 12)):
-            await made.manager.add_message(row)
-        assert notes(await made.view()) is None, "their share is none"
-    first, _, *later = made.host.of(POST_COMPACT)
-    assert first["values_lost"] > 0
-    assert {post["values_kept"] + post["values_lost"] for post in later} == {0}
-    await made.manager.close()
-
-
 async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(caplog):
     """After redaction, in the event and in the log."""
     caplog.set_level(logging.INFO)
@@ -84,21 +67,6 @@ async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_
     [line] = [line for line in caplog.messages if line.startswith("compaction: ")]
     assert f", {post['values_kept']} values_kept, {len(gone)} values_lost, ['K-" in line
     assert secret not in str(made.host.events) + caplog.text
-    await made.manager.close()
-
-
-async def test_values_that_earlier_compactions_kept_are_counted_when_they_go():
-    """They were in the thread or the summaries of the view before."""
-    made, shown, lost = session(3_000, keep_recent=2, notes_share=0.05), set[str](), list[int]()
-    for value in (f"K-{number}" for number in range(7_000, 7_120)):
-        await made.add([user(f"Look up {value}. {'It says little. ' * 20}")])
-        before, view = {*shown, value}, str(await made.view())
-        await made.add([assistant("Yes.")])
-        shown = {*re.findall(r"K-\d+", view)}
-        lost += [len(before - shown)] if made.host.compactions > len(lost) else []
-    assert sum(lost) > 100
-    made_ones = [post for post in made.host.of(POST_COMPACT) if post["tokens_saved"]]  # not one given up
-    assert [post["values_lost"] for post in made_ones] == lost
     await made.manager.close()
 
 
@@ -119,18 +87,6 @@ async def test_a_compaction_whose_summaries_turn_out_too_large_is_not_made_and_s
     assert calls > 0
     assert await made.view() == before
     assert (made.provider.calls, made.host.count(PRE_COMPACT)) == (calls, 1)
-
-
-async def test_summaries_and_notes_are_user_rows_where_that_is_set():
-    views = []
-    for role in ("system", "user"):
-        made = session(6_000, summary_role=role, segment_tokens=512, max_tokens=16_000)
-        views.append(await (await made.take(tool_session(60))).view())
-        own = [row for row in views[-1] if (row.get("metadata") or {}).get("source") == "context-summarize"]
-        assert len(own) > 1
-        assert {row["role"] for row in own} == {role}
-    as_system, as_user = ([{**row, "role": ""} for row in view] for view in views)
-    assert as_system == as_user
 
 
 class Billing(ScriptedProvider):
@@ -159,24 +115,6 @@ async def test_calls_tokens_and_cost_are_those_of_all_bills():
     assert told.input_tokens == sum(bill.input_tokens for bill in bills) > 0
     assert told.output_tokens == sum(bill.output_tokens for bill in bills) > 0
     assert Decimal(told.cost_usd or 0) == sum(bill.cost_usd or 0 for bill in bills)
-
-
-async def test_seconds_of_waiting_are_counted_by_the_request():
-    """Their number, sum and longest; a request that waits for nothing is none."""
-    clock = Clock()
-    made = session(900, clock=clock, sleep=clock.sleep)
-    for at, seconds in ((0, 2.5), (12, 7.25)):
-        made.provider = Gated()
-        await made.add(tool_session(12, start=at))
-        request = asyncio.create_task(made.view())
-        await made.provider.asked.wait()
-        clock.time += seconds
-        made.provider.go.set()
-        await request
-        await made.view()
-    told = await made.manager.statistics()
-    assert (told.waits, told.waited_s, told.longest_wait_s) == (2, 9.75, 7.25)
-    assert told.compactions == 2
 
 
 async def test_the_parts_of_a_request_are_told_and_add_up_to_it():
@@ -212,18 +150,3 @@ async def test_before_the_first_request_there_is_no_budget():
     await made.manager.compact()
     told = await made.manager.statistics()
     assert (told.budget, told.compactions) == (None, 1)
-
-
-async def test_rows_budget_and_compactions():
-    """A host that asks three times has made one request."""
-    made = await session(900).add(tool_session(12))
-    for _ in range(3):
-        view = await made.view()
-    told = await made.manager.statistics()
-    assert (told.messages, told.requests, told.budget) == (48, 1, 900)
-    assert told.compactions == made.host.compactions == 1
-    assert told.view_tokens == await made.manager.get_token_count() == size(view)
-    assert told.summaries == len(nodes(view)) > 0
-    await (await made.add([user("more")])).view(1_000)
-    told = await made.manager.statistics()
-    assert (told.messages, told.requests, told.budget) == (49, 2, 1_000)

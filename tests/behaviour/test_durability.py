@@ -20,7 +20,7 @@ from tests.support.killed_writer import after, plan
 from tests.support.managed import Managed
 from tests.support.paths import ROOT
 
-KILLS = int(os.environ.get("CONTEXT_SUMMARIZE_KILLS", str(effort.full(200, 6))))
+KILLS = int(os.environ.get("CONTEXT_SUMMARIZE_KILLS", str(effort.full(40, 6))))
 """Sessions that are killed."""
 SAME_FILE = 4
 """Sessions in a row that continue one history."""

@@ -21,7 +21,7 @@ from tests.support.views import untimed
 
 pytestmark = pytest.mark.usefixtures("no_hang")
 SMALL: dict[str, Any] = {"segment_tokens": 512, "prefetch": False}
-MANY = full(5_000, 600)
+MANY = full(1_000, 600)
 Rows = list[Any]
 
 

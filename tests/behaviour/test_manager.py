@@ -1,4 +1,4 @@
-"""The manager: the host's methods, the system prompt, sizes, providers, when it compacts, floors, adoption."""
+"""The manager: the system prompt, who writes summaries, windows that change, `compact()`, and wrong arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import pytest
 from amplifier_core.llm_errors import NotFoundError
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize import Config, SummarizingContextManager
-from context_summarize.recall import RecallAnswer, RecallQuery
-from context_summarize.testing import FALLBACK_LINE, ScriptedProvider
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
-from tests.support.kept import KeptStore
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
 from tests.support.rows import hook, tool_session, user
@@ -25,11 +23,6 @@ LARGE = 10**6
 
 def session(budget: int = LARGE, **given: Any) -> Managed:
     return Managed(budget, **{"segment_tokens": 64, "prefetch": False, "keep_recent": 4, **given})
-
-
-async def test_config_and_settings_together_are_refused():
-    with pytest.raises(TypeError, match="not both"):
-        SummarizingContextManager(config=Config(), keep_recent=3)
 
 
 async def test_the_factory_of_the_system_prompt_is_called_once_a_view_and_costs_no_request_where_it_raises(caplog):
@@ -50,15 +43,6 @@ async def test_the_factory_of_the_system_prompt_is_called_once_a_view_and_costs_
         assert await made.manager.get_token_count() == size(view)
     assert answers == []
     assert sum("system prompt factory failed" in record.message for record in caplog.records) == 2
-
-
-async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_and_fixed():
-    """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
-    made = await session(segment_tokens=None).add(tool_session(40, size=4_000))
-    for budgets, tokens in ((40_000, 100_000, 17_000), 4_096), ((16_000, 100_000), 2_048), ((1_000, 100), 512):
-        for budget in budgets:
-            await (await made.add(tool_session(6, size=4_000))).view(budget)
-            assert made.manager.session.cut.ends.lengths[-1].segment_tokens == tokens
 
 
 def refusing_other_models(request: ChatRequest) -> str:
@@ -89,13 +73,6 @@ async def test_without_a_host_the_name_of_the_summariser_means_the_provider_of_t
     await made.close()
 
 
-async def test_auto_compact_false_makes_compactions_only_to_fit():
-    made = await session(auto_compact=False).add(tool_session(12))
-    tokens = await made.manager.get_token_count()
-    assert nodes(await made.view(tokens)) == []
-    assert nodes(await made.view(tokens - 1))
-
-
 async def test_a_window_that_grows_again_shows_summaries_again():
     made = await session(keep_recent=0, summary_share=1.0).add(tool_session(3))
     assert "no room for a summary" in str(await made.view(110))
@@ -115,37 +92,6 @@ async def test_compact_summarises_down_to_keep_recent_and_says_what_it_saved():
     assert size(view) == after
     assert nodes(view)[-1]["metadata"]["messages"][1] == 44
     assert untimed(view)[-4:] == tool_session(12)[-4:]
-
-
-async def test_a_text_that_is_gone_becomes_a_fallback_without_a_call():
-    made, before = session(1_500, summary_share=1.0), list[Any]()
-    for row in tool_session(30):
-        before = await (await made.add([row])).view()
-    records, made.store = made.store.records, KeptStore()
-    for key, record in records.items():
-        await made.store.put_record(key, record)
-    again = await made.again()
-    view = await again.view(3_000)
-    assert [row["metadata"] for row in nodes(view)] == [row["metadata"] for row in nodes(before)] != []
-    assert FALLBACK_LINE in str(nodes(view))
-    assert again.provider.calls == 0
-
-
-async def test_recall_follows_edits_and_a_cleared_history():
-    fact = user("By the way, the deployment deadline of the tracker is March 15.")
-    made = await session(recall_tool=True).add([fact, *tool_session(5)])
-
-    async def found() -> RecallAnswer:
-        return await made.manager.recall(RecallQuery(words="deadline"))
-
-    assert (await found()).messages[0] == 1
-    assert " of 21 messages; " in (await found()).text
-    await made.take([user("The deadline is April 2."), *tool_session(5)])
-    assert "April 2" in (await found()).text
-    await made.manager.clear()
-    await made.add([user("Hello")])
-    assert (await found()).messages == ()
-    await made.manager.close()
 
 
 BUDGET = "token_budget must be .*, got "

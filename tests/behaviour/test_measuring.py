@@ -93,16 +93,6 @@ async def test_a_loop_without_hooks_reports_usage_as_its_sdk_has_it_cached_token
     assert await session.manager.get_token_count() == pytest.approx(19_000, rel=0.01)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}])
-async def test_a_server_that_reports_no_usage_changes_nothing(usage):
-    session = Managed(max_tokens=60_000)
-    await talk(session, 1_000)
-    await session.view()
-    before = await session.manager.get_token_count()
-    await session.manager.observe_usage(usage)
-    assert await session.manager.get_token_count() == before
-
-
 async def test_reminders_that_stand_beside_the_view_are_measured_with_it():
     """What a compaction has summarised, and the host wants whole, is sent as well."""
     session, reminder = Managed(max_tokens=12_000, keep_recent=2), "Remember the milk. " * 300

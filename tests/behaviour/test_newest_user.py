@@ -71,9 +71,3 @@ async def test_pins_and_reminders_stand_before_it_or_after_it_as_they_came():
     assert pinned == [asked + 1]
     assert view[asked - 2] == notes(view)
     assert view[asked - 1]["content"] == reminder["content"]
-
-
-async def test_the_only_user_message_opens_the_view():
-    made = await Managed(100_000, **SETTINGS).add([user(ASKED), *work(30)])
-    await made.view()
-    assert place(await made.compacted(), ASKED) == 0

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from amplifier_core.message_models import ChatRequest
 
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.thread import NAMES
-from context_summarize.testing import FALLBACK_LINE, Answer, JsonRow, ScriptedProvider
+from context_summarize.testing import Answer, JsonRow, ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.effort import crossed
-from tests.support.gated import answer
+from tests.support.effort import crossed, some
 from tests.support.managed import Managed
 from tests.support.noted import faults, lines_of, words_of_the_user
 from tests.support.paths import ROOT
@@ -83,17 +81,6 @@ async def test_after_many_compactions_the_thread_stands_right_before_the_verbati
     assert [line for line in lines[-3:-1] if line.startswith("→ ")]
     assert lines[-1].startswith(f"{NAMES}tests/area_")
     assert "returncode" not in told(view)
-
-
-async def test_values_that_the_user_typed_outlast_those_of_lists():
-    drawn = random.Random(7)
-    wanted = [f"INV-{drawn.randrange(10_000, 99_999)}" for _ in range(27)]
-    rows: list[JsonRow] = []
-    for at, invoice in enumerate(wanted):
-        stock = "\n".join(f"SKU-{drawn.randrange(100_000, 999_999)} {drawn.randrange(90)} pcs" for _ in range(80))
-        rows += [user(f"What became of invoice {invoice}?"), *called(f"c{at}", "stock", stock), assistant("Paid.")]
-    shown = str(await (await played([*rows, *agent_session(4)])).view())
-    assert [invoice for invoice in wanted if invoice not in shown] == []
 
 
 async def test_what_a_result_alone_says_is_not_in_the_thread_but_the_users_words_that_a_host_stores_there_are():
@@ -168,35 +155,6 @@ async def test_where_the_thread_cannot_be_written_the_view_has_none(monkeypatch,
     assert nodes(view)
     assert "the thread cannot be written" in caplog.text
     assert "Tr0ub4dor" not in caplog.text
-
-
-async def test_a_rule_that_a_summary_quotes_has_room_before_other_sentences():
-    """Whatever words it has."""
-    rule = "Reports go to Berta and to nobody else in the house."
-
-    def says(request: ChatRequest) -> str:
-        return f"{answer(request)}\nStanding rules:\n- {rule.lower() if rule in str(request.messages[1]) else 'none'}"
-
-    talk = [row for at in range(40) for row in (user(f"Look up order ORD{at:05d} once more."), assistant("Yes."))]
-    rows = [*HELLO, user(rule), assistant("Yes."), *talk, *agent_session(6)]
-    shown = []
-    for provider in (lambda: ScriptedProvider(then=says), ScriptedProvider):
-        session = await played(rows, summary_share=0.6, notes_share=0.03, provider=provider)
-        shown.append(rule in told(await session.view()))
-    assert shown == [True, False]
-
-
-async def test_a_fallback_leaves_to_the_thread_what_that_quotes_of_the_user():
-    rows = [*HELLO, *agent_session(10)]
-    down = {"provider": lambda: ScriptedProvider(then=RuntimeError("down")), "segment_tokens": 2_048}
-    view = await (await played(rows, **down)).view()
-    fallbacks = [str(row["content"]) for row in nodes(view)]
-    assert all(FALLBACK_LINE in text for text in fallbacks)
-    assert any("Call: edit_file src/part_" in text and "The agent: Part" in text for text in fallbacks)
-    quoted = " ".join(words_of_the_user(view).values())
-    lines = [line for text in fallbacks for line in text.split("\n") if line.startswith("The user: ")]
-    assert [line for line in lines if line.removeprefix("The user: ") in quoted] == []
-    assert "Please mend part 1 of invoice INV-7037." in str(view)
 
 
 async def test_after_an_edit_it_tells_of_the_rows_that_are_there():
@@ -277,7 +235,7 @@ def problems(conversation: dict[str, Any], said: list[JsonRow], view: list[JsonR
     yield from (f"not the user: {one}" for one in conversation["not_user"] if flat(one) in quoted)
 
 
-@pytest.mark.parametrize(("conversation", "summariser"), crossed(CONVERSATIONS, [*SUMMARISERS]))
+@pytest.mark.parametrize(("conversation", "summariser"), crossed(some(CONVERSATIONS, 2), [*SUMMARISERS]))
 async def test_nothing_false_is_written_and_nothing_is_torn_from_its_correction(conversation, summariser):
     seen = await requests(conversation, SUMMARISERS[summariser])
     assert summariser == "failing" or words_of_the_user(seen[-1][1]), "the thread quotes the user"
@@ -295,19 +253,4 @@ async def test_compacting_again_without_new_rows_takes_nothing_from_the_thread()
     for _ in range(3):
         assert await made.manager.compact() == 0
         assert await made.view() == first
-    await made.manager.close()
-
-
-async def test_short_turns_one_after_the_other_leave_the_thread_what_it_holds():
-    """Each compaction frees little; the half of that alone would be a smaller room each time."""
-    made = Managed(10_000, keep_recent=6, prefetch=False)
-    held = list[int]()
-    for box in range(90):
-        await made.add([user(f"Please set the limit of box {box} to {box * 37 + 11} litres."), assistant("Done.")])
-        if box >= 60:
-            row = notes(await made.compacted())
-            assert row is not None
-            held.append(row["content"].count("\n[m"))
-    assert min(held) > held[0] - 3 > 10
-    assert held[-1] >= held[0]
     await made.manager.close()

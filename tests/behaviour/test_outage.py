@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError, NotFoundError, ProviderUnavailableError
+from amplifier_core.llm_errors import NotFoundError, ProviderUnavailableError
 
 from context_summarize.testing import FALLBACK_LINE, ScriptedProvider, broken_pairs
 from tests.support.effort import LONG
@@ -71,15 +71,6 @@ def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction
     after = [count for at, count in compactions if at > end]
     assert after, "no compaction after the outage: the session is too short for this test"
     assert after[0] == after[-1] == 0
-
-
-def test_a_lasting_error_is_told_once(caplog):
-    """Auth: no retry, one error in the log, one event, until calls succeed again."""
-    host, _, compactions = run_virtually(session(8, AuthenticationError("401 invalid key")))
-    [error] = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert "auth" in error.getMessage()
-    assert host.count("context-summarize:failure") == 1
-    assert compactions[-1][1] == 0
 
 
 def unknown_model(request: Any) -> str:

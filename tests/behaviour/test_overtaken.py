@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize.core.view import nodes_of
-from context_summarize.events import PRE_COMPACT
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import Gated, answer, settle
@@ -21,18 +18,6 @@ from tests.support.views import size, untimed
 from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 64}
-
-
-class Host(Recorder):
-    """A host that does something while a compaction is announced."""
-
-    during: Callable[[], Any] | None = None
-
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        if name == PRE_COMPACT and self.during is not None:
-            during, self.during = self.during, None
-            during()
-        await super().emit(name, data)
 
 
 class HeldStore(MemoryStore):
@@ -54,20 +39,6 @@ class HeldStore(MemoryStore):
             self.held.set()
             await go.wait()
         await super().put_record(hash_, record)
-
-
-async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one():
-    """It has the segments cut anew while the other compaction, of the old ones, is being made."""
-    made = Managed(60_000, host=Host(), keep_recent=4, prefetch=False)
-    await made.take([row for at in range(110) for row in tool_session(1, size=700 + at * 977 % 4100, start=at)])
-    small: list[asyncio.Task[list[JsonRow]]] = []
-    made.host.during = lambda: small.append(asyncio.create_task(made.view(8_000)))
-    await made.view()
-    await small[0]
-    session = made.manager.session
-    nodes = nodes_of(session.log, session.cut)
-    assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes[:-1])]
-    assert nodes[-1].end_group == session.cut.groups
 
 
 async def test_a_compaction_on_demand_ends_though_rows_keep_coming():
@@ -100,30 +71,6 @@ async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer():
     assert await (await made.again()).manager.pin(9) == (1, 5, 9)
 
 
-async def test_an_undo_while_a_compaction_is_recorded_holds():
-    made = await Managed(20_000, store=HeldStore(), **SMALL).take(tool_session(12))
-    whole = await made.view()
-    go = made.store.hold()
-    compacting = asyncio.create_task(made.manager.compact())
-    await made.store.held.wait()
-    assert made.manager.session.cut.rows
-    undoing = asyncio.create_task(made.manager.undo())
-    await settle()
-    go.set()
-    await asyncio.gather(compacting, undoing)
-    assert await made.view() == whole
-
-
-async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off():
-    rows = tool_session(12)
-    made = await Managed(provider=Gated, **SMALL).take(rows)
-    asking = asyncio.create_task(made.view(int(1.1 * await made.manager.get_token_count())))
-    await made.provider.asked.wait()
-    again = await made.again()
-    assert untimed(await asking) == rows
-    assert untimed(await again.view(1_000_000)) == rows
-
-
 async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay():
     """Also where the earlier one is done first, because the later one has more rows to take in."""
     made, rows = Managed(), tool_session(900, start=5_000)
@@ -136,27 +83,6 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
     assert await made.rows() == [*rows, user("One more.")]
     await asyncio.gather(made.take(tool_session(200)), made.manager.clear())
     assert await made.rows() == []
-
-
-async def test_rows_that_come_while_the_record_is_written_fit_the_same_request():
-    made = await Managed(3_000, store=HeldStore(), **SMALL).add(tool_session(60, size=500))
-    go = made.store.hold()
-    request = asyncio.create_task(made.view())
-    await made.store.held.wait()
-    await made.add(tool_session(8, size=500, start=500))
-    go.set()
-    assert size(await request) <= 3_000
-
-
-async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead():
-    made = Managed(10_000, provider=Gated, wait_seconds=0)
-    for turns, start in ((60, 0), (14, 900)):
-        await (await made.add(tool_session(turns, size=500, start=start))).view()
-    await made.add(tool_session(1, size=500, start=990))
-    compacting = asyncio.create_task(made.manager.compact())
-    await made.provider.asked.wait()
-    made.provider.go.set()
-    assert await compacting > 0
 
 
 ROWS = tool_session(12)
@@ -213,13 +139,6 @@ async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks():
     assert not compacting.done()
     assert any(FALLBACK_LINE in str(row["content"]) for row in view)
     assert size(await ended(session, compacting, [*ROWS, *more])) <= size(view)
-
-
-async def test_a_compaction_on_demand_goes_on_with_the_history_that_replaced_its_own():
-    session, compacting = await begun(100_000)
-    rows = tool_session(9, start=500)
-    await session.take(rows)
-    assert size(await ended(session, compacting, rows)) < size(rows)
 
 
 @pytest.mark.parametrize("what", ["preview", "should_compact", "pin", "get_token_count"])

@@ -69,13 +69,6 @@ def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for():
         assert not any(data["fallbacks"] for data in made.host.of("context:post_compact"))
 
 
-def test_merges_are_made_ahead_as_well():
-    rows = recording()[: full(1_000, 500)]
-    made, waited = run_virtually(session(Slow(2 * TURN, 40_000), rows, summary_share=0.08))
-    assert sum(data["merged"] for data in made.host.of("context:post_compact")) > 1
-    assert waited == 0
-
-
 def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once():
     """A replay does so between its turns: it takes no time, where a session does."""
 

@@ -171,35 +171,6 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(store, ended):
     assert len([text for text in paid if lines([text]) & lines(before)]) <= 3, "its part, and those beside it"
 
 
-@pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens"])
-async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(changed, store, ended, tmp_path):
-    """Of other prompts for merges, those are not: summaries of segments do not depend on them."""
-    settings: dict[str, Any] = {changed: 2_048}
-    if changed.endswith(".md"):
-        settings = {"prompts": str(shutil.copytree(ROOT / "prompts" / "default", tmp_path / "prompts"))}
-        with (tmp_path / "prompts" / changed).open("a") as file:
-            file.write("\nBe brief.\n")
-    view, calls = await resume(as_saved(ended.lived), store=store, **settings)
-    is_merge = changed == "merge.md"
-    before, after = ([row["metadata"] for row in nodes(rows)] for rows in (ended.last, view))
-    kept = {mark["key"] for mark in before} & {mark["key"] for mark in after if mark["level"] or not is_merge}
-    assert kept == set()
-    assert calls > 0 or is_merge
-
-
-async def test_a_record_that_does_not_match_its_history_is_ignored(store, ended):
-    """One of another length: the view is made anew, from the summaries that are there."""
-    records = list(store.records.items())
-    assert len(records) > 2
-    for (hash_, _), (_, other) in zip(records, [*records[1:], records[0]], strict=True):
-        await store.put_record(hash_, other)
-    view, _ = await resume(as_saved(ended.lived), store=store)
-    ranges = [row["metadata"]["messages"] for row in nodes(view)]
-    assert ranges
-    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
-    assert "fallback" not in "".join(row["content"] for row in nodes(view)).lower()
-
-
 def deep(record: JsonRow) -> JsonRow:
     """The record with a tree of hundreds of levels, as no session makes one."""
     for _ in range(960):

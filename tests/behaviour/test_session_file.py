@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock, Mock
 
 import pytest
-from amplifier_core import AmplifierSession
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.effort import turns
-from tests.support.gated import Gated, answer
+from tests.support.gated import answer
 from tests.support.recorder import Recorder
 from tests.support.rows import assistant, feed, hook, tool_session, user
 from tests.support.saved import saved
@@ -271,23 +267,6 @@ class TestInMemory:
         assert "in memory" in warning
         assert (tmp_path / "file").read_text() == "mine"
 
-    async def test_the_user_is_told_once_on_the_screen_of_the_host(self, path, warnings):
-        """One that has none costs nothing, and that of one that raises is in the log."""
-        screen = Mock()
-        configured = {"session": {"orchestrator": "none", "context": "none"}}
-        broken = SimpleNamespace(
-            process_hook_result=AsyncMock(side_effect=RuntimeError("no screen")), get=Mock(), hooks=None
-        )
-        path.write_text("notes of mine\n")
-        for host in (AmplifierSession(configured, display_system=screen).coordinator, Recorder(), broken):
-            async with session(path, host) as made:
-                await made.add_message(user("a"))
-                for _ in range(2):
-                    assert untimed(await made.get_messages_for_request(LARGE)) == [user("a")]
-        screen.show_message.assert_called_once_with(warnings()[0], "warning", "hook:context-summarize")
-        assert len(warnings()) == 4
-        assert "no screen" in warnings()[-1]
-
 
 @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
 async def test_at_the_end_no_thread_and_no_task_is_left(path, used):
@@ -306,15 +285,6 @@ async def test_at_the_end_no_thread_and_no_task_is_left(path, used):
     assert threads() <= before
     assert await made.get_messages() or used == "not at all"
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_a_session_that_has_ended_keeps_rows_in_memory_alone(path):
-    async with session(path) as made:
-        await feed(made, OURS)
-    await made.add_message(user("b"))
-    assert untimed(await made.get_messages()) == [*OURS, user("b")]
-    await made.close()
-    assert await kept(path) == OURS
 
 
 class TestASlowDisk:
@@ -344,24 +314,5 @@ class TestASlowDisk:
                 assert not acknowledged.done()
                 disk.go_on()
                 await asyncio.gather(adding, acknowledged)
-
-        run_virtually(run(), disk)
-
-    def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(self, path):
-        """The view waits for the disk, not only for what stood there when the request began."""
-        disk, rows = Threads(), tool_session(12)
-
-        async def run() -> None:
-            provider = Gated()
-            async with session(path) as made:
-                await feed(made, rows)
-                request = asyncio.create_task(made.get_messages_for_request(900, provider))
-                await provider.asked.wait()
-                adding = await started(made.add_message(user("meanwhile")), 0)
-                provider.go.set()
-                assert user("meanwhile") in untimed(await request)
-                lines = path.read_text().splitlines()
-                assert json.loads(lines[-1])["content"] == "meanwhile"
-                await adding
 
         run_virtually(run(), disk)

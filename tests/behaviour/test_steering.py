@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import Shortening
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder, recording
-from tests.support.rows import call, result, tool_session, user
+from tests.support.rows import tool_session
 from tests.support.views import nodes, notes
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
 BUDGET = 4_000
-
-
-def down() -> ScriptedProvider:
-    return ScriptedProvider(then=AuthenticationError("no key", provider="main"))
 
 
 async def fed(turns: int, **given: Any) -> Managed:
@@ -72,18 +67,6 @@ class TestPreview:
         assert row is None or str(told.notes) in row["content"]
         assert session.provider.calls == calls
 
-    @pytest.mark.parametrize("cache", ["memory", "file"])
-    async def test_while_the_provider_is_down_and_turns_are_equal_it_is_told(self, cache, tmp_path, no_hang):
-        """An agent that polls: the fallback of one turn has the key of all of them."""
-        path = "memory" if cache == "memory" else str(tmp_path / "summaries.db")
-        session = Managed(700, provider=down, cache=path, segment_tokens=128, keep_recent=2)
-        for at in range(40):
-            await session.add([user("Is it done?"), call(f"c{at}", "poll"), result(f"c{at}", "pending " * 40)])
-            await session.view()
-            told = await session.manager.preview()
-            assert 0 < told.after_tokens <= told.before_tokens
-        await session.manager.close()
-
     async def test_where_none_would_be_made_it_has_no_reason(self):
         """An empty session, a short one, one that has just been compacted."""
         told = await (await fed(0)).manager.preview()
@@ -105,9 +88,3 @@ class TestShouldCompact:
         assert asked.calls == 0
         assert session.host.events == []
         assert await session.manager.get_token_count() == tokens
-
-    @pytest.mark.parametrize("settings", [{"auto_compact": False}, {"keep_recent": 1_000}])
-    async def test_where_the_next_request_would_make_none_it_is_false(self, settings):
-        session = await fed(11, **settings)
-        await session.view()
-        assert not await session.manager.should_compact()

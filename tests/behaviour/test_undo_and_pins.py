@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from context_summarize.errors import SteeringError
 from context_summarize.testing import JsonRow
+from tests.support.gated import settle
 from tests.support.managed import Managed
 from tests.support.recorder import Clock, Recorder
 from tests.support.rows import call, result, tool_session, user
 from tests.support.views import nodes, notes, untimed
+from tests.support.virtual import Threads, run_virtually
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False, "compact_threshold": 0.7}
 BUDGET = 6_000
@@ -52,29 +55,6 @@ class TestUndo:
         assert await session.manager.get_token_count() - small == grown > 0
         assert session.provider.calls == calls
 
-    async def test_no_compaction_by_the_threshold_until_usage_has_grown(self):
-        session = Session()
-        await session.talk_until_compacted()
-        await session.manager.undo()
-        used = held = await session.manager.get_token_count()
-        while used < held + 0.56 * (BUDGET - held):
-            assert nodes(await session.view()) == []
-            await session.add(tool_session(1, size=600, start=session.turns))
-            session.turns += 1
-            used = await session.manager.get_token_count()
-        assert used < BUDGET
-        assert nodes(await session.view())
-
-    async def test_it_is_refused_with_figures_where_the_earlier_view_does_not_fit(self):
-        session = Session()
-        await session.talk_until_compacted()
-        await session.talk(4)
-        view = await session.view(5_000)
-        with pytest.raises(SteeringError, match=r"would hold [\d,]+ tokens, and the budget is 5,000") as caught:
-            await session.manager.undo()
-        assert isinstance(caught.value, ValueError)
-        assert await session.view(5_000) == view
-
     @pytest.mark.parametrize("compactions", [1, 2])
     async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions):
         session = Session()
@@ -111,13 +91,6 @@ class TestPins:
             await session.manager.pin(range(1, 20))
         assert await session.manager.unpin([1]) == (2, 3)
         assert await session.manager.unpin() == ()
-
-    async def test_the_limit_is_a_tenth_of_what_the_threshold_leaves_where_that_is_less_than_the_budget(self):
-        """90,000 tokens at the latest are 65 % of 138,461, whatever the window."""
-        session = await Session(compact_threshold=[0.65, 90_000]).add([user("word " * 20_000)])
-        await session.view(198_000)
-        with pytest.raises(SteeringError, match=r"at most 13,846 may be pinned \(10% of the 138,461 "):
-            await session.manager.pin(1)
 
     @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None], None])
     async def test_a_number_that_names_no_message_is_refused(self, wrong):
@@ -156,6 +129,25 @@ class TestPins:
         assert rows[5] in untimed(await third.view())
         other = await third.again(host=Recorder(session_id="two"))
         assert await other.manager.unpin([]) == ()
+
+
+def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned():
+    threads = Threads()
+
+    async def pin_meanwhile() -> None:
+        made, rows = Managed(20_000, segment_tokens=512, keep_recent=4), tool_session(21)
+        await (await made.take(rows)).view()
+        threads.hang(1)
+        replacing = asyncio.create_task(made.take([*rows[:-1], user("changed by the host")]))
+        await settle()
+        pinned = await made.manager.pin(2)
+        assert not replacing.done()
+        threads.go_on()
+        await replacing
+        assert pinned == await made.manager.pin([])
+        await made.manager.close()
+
+    run_virtually(pin_meanwhile(), threads)
 
 
 HOUR = 3_600

@@ -8,11 +8,7 @@ import textwrap
 import threading
 from typing import Any
 
-from pydantic_ai import Agent, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
-from pydantic_ai.models.function import FunctionModel
-
 from context_summarize.testing import ScriptedProvider
-from examples.capability import Summarizing
 from tests.support.pages import blocks
 from tests.support.paths import ROOT
 
@@ -70,6 +66,12 @@ def test_the_recipe_for_a_synchronous_loop_sends_summaries_that_its_client_wrote
 
 
 async def test_the_capability_for_pydantic_ai_sends_whole_pairs_that_fit_and_keeps_the_history():
+    # Here, as it takes a second in each process that collects this file.
+    from pydantic_ai import Agent, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from examples.capability import Summarizing
+
     requests: list[list[Any]] = []
 
     def answer(messages, info):

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import respx
 from amplifier_core import llm_errors as errors
-from amplifier_core.message_models import ChatRequest, Message, TextBlock, ToolCall, ToolCallBlock, ToolSpec
+from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.errors import ConfigError
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
@@ -67,28 +67,6 @@ class TestAnswers:
         assert (said.content[0].text, said.finish_reason) == ("Goal: done.", "stop")
         assert (said.usage.input_tokens, said.usage.output_tokens) == (900, 61)
         assert said.metadata == {"model": "chat-1-2026"}
-
-    async def test_calls_go_both_ways(self, chat, provider):
-        """A tool, a call with its result, and the next call; the words beside a call stay words."""
-        made = {"id": "c2", "type": "function", "function": {"name": "look", "arguments": '{"at": 2}'}}
-        chat.side_effect = [answer(None, tool_calls=[made])]
-        called: list[Any] = [TextBlock(text="Let me see."), ToolCallBlock(id="c1", name="look", input={"at": 1})]
-        rows = [
-            Message(role="user", content="Where?"),
-            Message(role="assistant", content=called),
-            Message(role="tool", content="not here", tool_call_id="c1"),
-        ]
-        tool = ToolSpec(name="look", description="Looks.", parameters={"type": "object"})
-        said = await provider.complete(ChatRequest(messages=rows, tools=[tool]))
-        sent = json.loads(chat.calls[0].request.content)
-        function = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
-        assert sent["tools"] == [{"type": "function", "function": function}]
-        earlier = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
-        assert sent["messages"][1:] == [
-            {"role": "assistant", "content": "Let me see.", "tool_calls": [earlier]},
-            {"role": "tool", "content": "not here", "tool_call_id": "c1"},
-        ]
-        assert said.tool_calls == [ToolCall(id="c2", name="look", arguments={"at": 2})]
 
     async def test_a_refusal_is_told_from_an_answer(self, chat, provider):
         """Its text stands in a place of its own."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import math
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core import ContextLengthError
-from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider
 from tests.support.gated import Gate
 from tests.support.rows import call, feed, tool_session, user
-from tests.support.session import Host, is_summary_request
+from tests.support.session import Host
 from tests.support.views import untimed
 
 BUDGET = 10_000
@@ -236,49 +234,3 @@ async def test_ctrl_c_ends_the_wait_for_a_providers_window(hosts, caplog):
 
 
 # --- chains on the provider's server --------------------------------------------------------------------------------
-
-
-class ChainingServer:
-    """provider-openai ec5f9c9: `previous_response_id` of the last assistant row that has one, and the full input too.
-
-    The server restores the chain behind that id, and counts it as input. Instructions, to which the provider joins all
-    system rows, are not carried over. A token of this server holds more characters than one of ours.
-    """
-
-    TOOLS, ANSWER = 1_500, 20
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._known: dict[str, int] = {}
-        self.marks: dict[str, Any] = {}
-        """Metadata of the next answer; without a key, none."""
-
-    def tokens(self, request: ChatRequest) -> int:
-        """The input tokens that it reports."""
-        sizes = {True: 0, False: 0}
-        for message in request.messages:
-            sizes[message.role == "system"] += len(str(message.content)) * 2 // 7
-        if is_summary_request(request):  # asked with `store: false`: nothing can continue behind its answer
-            return sum(sizes.values())
-        marks = [marks for row in request.messages if self._key in (marks := row.metadata or {})]
-        sizes[False] += self._known[marks[-1][self._key]] if marks else 0
-        name = f"resp_{len(self._known)}"
-        self._known[name] = sizes[False] + self.ANSWER
-        if self._key:
-            self.marks[self._key] = name
-        return self.TOOLS + sum(sizes.values())
-
-
-async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(hosts, caplog):
-    caplog.set_level(logging.WARNING, "context_summarize")
-    made = []
-    for key in ("", "openai:response_id", "vllm:response_id"):
-        server = ChainingServer(key)
-        host = await hosts(SETTINGS, input_tokens=server.tokens, **LARGE)
-        host.loop.marks = server.marks
-        await host.talk(50)
-        made.append(compactions(host))
-
-    assert made[0] > 2
-    assert max(made) - min(made) <= 1
-    assert caplog.records == []

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
-from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
@@ -47,18 +45,6 @@ async def test_a_refused_request_becomes_smaller_and_stays_so(hosts, caplog, win
     assert max(own[-40:]) <= MOST
     [warning] = [record.getMessage() for record in caplog.records]
     assert "'SessionProvider' has refused a request" in warning
-
-
-async def test_a_refused_summary_or_another_helpers_request_binds_nothing(hosts):
-    """Our own calls are marked; a helper is refused while no request of the host's is without an answer."""
-    host = await hosts(context_window=WINDOW, summary=Mock(side_effect=InvalidRequestError(REFUSALS["Anthropic"])))
-    await host.talk(8)
-    await host.session.coordinator.hooks.emit(*refused(REFUSALS["OpenAI"]))
-    await host.context.compact()
-    await host.talk(1)
-
-    assert host.seen("context-summarize:failure")
-    assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
 async def told(

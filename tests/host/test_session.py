@@ -18,8 +18,7 @@ from context_summarize.events import ALL_EVENTS
 from tests.support.bare_host import bare_host, run_python
 from tests.support.gated import SUMMARY
 from tests.support.paths import ROOT
-from tests.support.rows import feed, tool_session, user
-from tests.support.session import is_summary_request
+from tests.support.rows import tool_session, user
 from tests.support.views import untimed
 
 BUDGET = 5_000
@@ -54,25 +53,6 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     assert host.seen("context:include") == [], "it is for the attribution of bundles"
     await host.end()
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_only_the_hosts_responses_correct_the_measuring(hosts):
-    """The provider emits `llm:response` for every call; those for summaries claim 90,000 tokens."""
-    host = await hosts(input_tokens=lambda request: 90_000 if is_summary_request(request) else 1)
-    for rows in (tool_session(4, size=600), tool_session(11, size=600, start=4)):
-        await feed(host.context, rows)
-        await host.context.get_messages_for_request(provider=host.provider)
-    assert host.provider.summary_requests
-    [post] = host.seen("context:post_compact")
-    uncorrected = await host.context.get_token_count()
-    assert uncorrected == post["tokens"] < 0.7 * BUDGET
-
-    figures = {"input_tokens": uncorrected + 300, "output_tokens": 10, "cache_write_tokens": 200}
-    small = {"input_tokens": 7}
-    for told in ({"usage": figures}, {"status": "error"}, {"usage": None}, {"usage": small}):
-        await host.session.coordinator.hooks.emit("llm:response", {"status": "ok", "provider": "scripted", **told})
-        assert await host.context.get_token_count() == uncorrected + 500
-        await host.context.get_messages_for_request(provider=host.provider)
 
 
 async def test_rows_carry_their_time_and_a_saved_session_keeps_it(hosts, tmp_path):

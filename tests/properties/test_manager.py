@@ -1,4 +1,4 @@
-"""Segments over random histories of every shape, and rows and budgets of any size, through the whole manager."""
+"""Segments and pins over random histories of every shape, through the whole manager."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize.errors import SteeringError
-from context_summarize.testing import ScriptedProvider, broken_pairs
+from context_summarize.testing import ScriptedProvider
 from tests.properties.rules import check_fits, check_rules
 from tests.properties.rules import rendered as messages_of
 from tests.properties.strategies import histories
-from tests.support.effort import EXAMPLES, SMALL_EXAMPLES
+from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening
 from tests.support.inside import rendered
 from tests.support.managed import Managed
-from tests.support.rows import assistant, call, result, tool_session, user
+from tests.support.rows import tool_session
 from tests.support.transcripts import transcript
 from tests.support.views import nodes
 
@@ -101,28 +101,4 @@ async def test_pinned_rows_stand_whole_unless_a_view_must_be_shortened(drawn, pi
             shown = [row["content"] for row in view]
             said = [messages[number - 1] for number in pinned]
             assert [text for text in said if isinstance(text, str) and text not in shown] == []
-    await made.manager.close()
-
-
-SIZES = st.integers(0, 17).flatmap(lambda power: st.integers(2**power // 2, 2**power))
-"""Characters, each order of magnitude as often as another."""
-BUDGETS = st.sampled_from([1, 600, 2_500, 40_000, 10**9])
-TEXTS = st.sampled_from(["word ", "x", "\u0300", "完", "\n", "glpat-", "{", "value-7 ", "\U0001f600"])
-
-
-@given(sizes=st.lists(st.tuples(SIZES, TEXTS), min_size=1, max_size=6), budget=BUDGETS)
-@settings(max_examples=SMALL_EXAMPLES // 2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-async def test_rows_of_any_size_are_served_in_a_bounded_number_of_calls(sizes, budget):
-    made = Managed(
-        budget, provider=lambda: ScriptedProvider(context_window=8_000, max_output_tokens=500), keep_recent=2
-    )
-    rows: list[Any] = []
-    for turn, (size, text) in enumerate(sizes):
-        body = (text * size)[:size]
-        asked = call(f"c{turn}", path=body[:2_000])
-        added = [user(body), asked, result(f"c{turn}", body), assistant(f"Read {turn}.")]
-        rows += added
-        assert not broken_pairs(await (await made.add(added)).view())
-    assert await made.rows() == rows
-    assert made.provider.calls <= 10 * len(rows) + len(sizes)
     await made.manager.close()

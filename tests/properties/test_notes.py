@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,14 +14,12 @@ from context_summarize.core.log import Log
 from context_summarize.core.thread import Thread
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
-from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.thread import NAMES
 from context_summarize.testing import JsonRow, ScriptedProvider, measure
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.effort import EXAMPLES, crossed
-from tests.support.inside import rendered
+from tests.support.effort import EXAMPLES, crossed, some
 from tests.support.managed import Managed
-from tests.support.noted import faults, lines_of, words_of_the_user
+from tests.support.noted import faults
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, result, user
 from tests.support.views import notes, size
@@ -93,7 +90,7 @@ async def test_every_line_is_a_quotation_of_its_message_and_the_row_keeps_within
 
 @pytest.mark.parametrize(
     ("payload", "place"),
-    crossed([*FORGED, *(row["text"] for row in HOSTILE)], ["result", "arguments", "tool_name", "assistant"]),
+    crossed([*FORGED, *(row["text"] for row in some(HOSTILE, 3))], ["result", "arguments", "tool_name", "assistant"]),
 )
 async def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place):
     said = {"result": "found", "arguments": "all", "tool_name": "look_up", "assistant": "Done."}
@@ -107,52 +104,6 @@ async def test_what_is_hostile_never_leaves_its_marks_or_its_line(payload, place
     ]
     rows = [*opening, user("Look it up."), *told, assistant(said["assistant"]), *again, assistant("Yes."), *end]
     assert faults((await compacted(rows))[1], rows) == []
-
-
-@given(TURNS, st.sampled_from([0.02, 0.05]))
-@slow_ok
-async def test_a_quoted_message_brings_the_users_next_one_where_that_is_short(turns, share):
-    rows = played(turns)
-    _, view = await compacted(rows, notes_share=share)
-    messages = [(at, row.said) for at, row in enumerate(rendered(rows), 1) if row.role == "user" and row.said]
-    shown = letters(" ".join(str(row["content"]) for row in view))
-    quoted = words_of_the_user(view)
-    for (number, said), (_, after) in pairwise(messages):
-        parts = own_text(after).split(REMOVED)
-        is_reply = sum(map(len, own_text(said).split(REMOVED))) <= 40  # it brings no reply of its own
-        if number in quoted and not is_reply and sum(map(len, parts)) <= 40:
-            assert [part for part in parts if any(map(str.isalnum, part)) and letters(part) not in shown] == []
-
-
-def letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
-
-
-@given(TURNS, TURNS)
-@slow_ok
-async def test_after_a_restart_the_next_compaction_writes_what_an_unbroken_session_would(turns, more):
-    unbroken = await session().add(played(turns))
-    await unbroken.view()
-    await unbroken.compacted()
-    again = await session(store=unbroken.store).take(await unbroken.rows())
-    await again.view()
-    found = []
-    for made in (unbroken, again):
-        await made.add(played(more))
-        found.append(lines_of(await made.compacted()))
-    assert found[0] == found[1]
-
-
-@given(TURNS, TURNS, st.sampled_from([0.02, 0.25]))
-@slow_ok
-async def test_after_an_undo_the_same_compaction_writes_the_same_thread(turns, more, share):
-    made = await session(notes_share=share).add(played(turns))
-    await made.compacted()
-    await made.add(played(more))
-    threads = [lines_of(await made.compacted())]
-    await made.manager.undo()
-    threads.append(lines_of(await made.compacted()))
-    assert threads[0] == threads[1]
 
 
 @given(TURNS, st.integers(60, 400), st.sets(st.integers(1, 30)))

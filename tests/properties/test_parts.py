@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.groups import diff
 from context_summarize.transcript.marks import mark, renumber
-from context_summarize.transcript.part import stable_length
-from tests.properties.strategies import texts
-from tests.support.parts import SEGMENT, groups_of, log_of, text_of
-from tests.support.rows import assistant, call, result, user
+from tests.support.parts import text_of
+from tests.support.rows import call, result, user
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "def f():", "}", "return 1"]), max_size=14)
 
@@ -42,40 +40,6 @@ def test_marks_alone_are_renumbered_and_back(said, first):
 
     assert renumber(written(0), first, 40) == written(first - 1)
     assert renumber(renumber(written(0), first, 40), 1, first + 39) == written(first - 1)
-
-
-@given(st.text(max_size=300))
-def test_a_text_of_others_has_no_mark(text):
-    assert renumber(escape_marks(text), 1_000, 10**9) == escape_marks(text)
-
-
-@st.composite
-def conversations(draw):
-    """Requests, calls with long and with repeated texts, results, answers."""
-    rows = []
-    for at in range(draw(st.integers(1, 6))):
-        said = draw(texts(30))
-        match draw(st.integers(0, 3)):
-            case 0:
-                rows.append(user(said or "?"))
-            case 1:
-                rows.append(assistant(said or "!"))
-            case 2:
-                again = draw(texts(30))
-                rows += [call(f"c{at}", "Edit", path="a.py", old_string=f"{said}\nx", new_string=f"{again}\ny")]
-                rows += [result(f"c{at}", "The file a.py was changed.", "Edit")]
-            case _:
-                lines = "\n".join(f"{place} {said}" for place in range(draw(st.integers(1, 60))))
-                rows += [call(f"c{at}", "Read", content=said), result(f"c{at}", lines, "Read")]
-    return rows
-
-
-@given(conversations(), conversations())
-def test_later_rows_change_no_length_and_no_group_that_is_closed(earlier, later):
-    later = [{**row, "tool_call_id": f"l{row['tool_call_id']}"} if row["role"] == "tool" else row for row in later]
-    before = [stable_length(group, SEGMENT) for group in groups_of(earlier)]
-    behind = [stable_length(group, SEGMENT) for group in groups_of([*earlier, user("and then"), *later])]
-    assert behind[: len(before)] == before
 
 
 BLOCKS = [[f"{name} {at} {'of the cart ' * 3}" for at in range(12)] for name in ("load", "save", "ship_order")]
@@ -135,13 +99,3 @@ def test_a_cut_result_says_which_lines_it_leaves_out(words):
     assert names == [line for line in lines[first - 1 : last] if "ship_order" in line][:kept]
     behind = shown[cut + 1 + kept :]
     assert behind == [*([f"[from line {last + 1} on:]"] if kept else []), *lines[last:]]
-
-
-@given(conversations(), st.integers(0, 5))
-def test_a_part_is_a_function_of_its_rows(rows, more):
-    """Its text is the same when rows follow, and its first rows read alike in a longer one."""
-    log = log_of(rows)
-    assert text_of(rows) == text_of([dict(row) for row in rows])
-    assert len(log.rows) == len(rows)
-    longer = text_of([*rows, *[assistant("done") for _ in range(more)]], segment=10**6)
-    assert longer.startswith(text_of(rows, segment=10**6))

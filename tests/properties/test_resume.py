@@ -15,8 +15,8 @@ from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder
-from tests.support.rows import calls, result, tool_session, user
-from tests.support.views import nodes, size
+from tests.support.rows import tool_session
+from tests.support.views import nodes
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False, "keep_recent": 2, "compact_threshold": 0.5}
 BUDGET = 1_500
@@ -83,18 +83,6 @@ async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim():
         await second.manager.close()
     assert ends == sorted(ends)
     assert len(set(ends)) > 3
-
-
-async def test_a_result_that_was_shortened_beside_a_call_still_open_stays_so_after_a_restart():
-    """Also once its group has closed, and its row alone if the host has changed another."""
-    for later in ([], [result("c1", "found")]):
-        made = calls(("c0", "read", {}), ("c1", "read", {}))
-        first = await session().take([user("Read both."), made, result("c0", "a line of it " * 2_000)])
-        view = await first.view()
-        assert size(view) <= BUDGET
-        await first.add(later)
-        shown = await (await first.again()).view(10**6)
-        assert shown[: len(view)] == view
 
 
 async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_a_restart():

@@ -43,5 +43,5 @@ def turns(most: int = 2_000) -> Iterator[int]:
     return iter([*range(full(30, 4)), *range(full(30, 4), most, full(6, 60))])
 
 
-HUGE = full(500_000, 100_000)
+HUGE = full(250_000, 100_000)
 """Characters of a text that must hang nothing; on a desk too above every threshold of the package."""

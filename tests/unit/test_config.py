@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, asdict, replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -50,21 +50,6 @@ def test_a_value_is_taken_as_it_is_or_refused_with_key_value_and_remedy(case: di
             Config(**dict[str, Any]({key: value}))
 
 
-@pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
-def test_what_is_no_mapping_is_refused(given: Any) -> None:
-    """A list of pairs is no mapping either."""
-    with pytest.raises(ConfigError, match="must be a mapping of settings"):
-        Config.from_mapping(given)
-
-
-def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
-    """There is no way around the checks."""
-    with pytest.raises(FrozenInstanceError):
-        Config().keep_recent = 5  # type: ignore[misc]
-    with pytest.raises(ConfigError, match="keep_recent"):
-        replace(Config(), keep_recent=-1)
-
-
 @pytest.mark.parametrize("line", corpus("wrong_settings.jsonl"))
 def test_wrong_settings_and_those_that_contradict_each_other_are_told_with_value_and_remedy(line: str) -> None:
     """A default that takes part is called the default."""
@@ -102,12 +87,6 @@ def test_a_threshold_is_a_share_or_tokens_or_the_smaller_of_both(given: Any, sha
     """Tokens alone leave a tenth of a window that is smaller."""
     made = Config.from_mapping({"compact_threshold": given})
     assert (made.threshold_share, made.threshold_tokens) == (share, tokens)
-
-
-def test_a_threshold_of_null_is_the_default(caplog: pytest.LogCaptureFixture) -> None:
-    """A bundle sets it to null, because a mount plan has no way to take a key of another bundle away."""
-    assert Config.from_mapping({"compact_threshold": None}) == Config()
-    assert caplog.records == []
 
 
 @pytest.mark.parametrize(

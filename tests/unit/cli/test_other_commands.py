@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from context_summarize import __version__
-from context_summarize.summaries.prompts import available_sets
 from tests.support.cli import call, plain_terminal, refusal, store  # noqa: F401
 from tests.support.rows import assistant, result, tool_session, user
 from tests.support.rows import call as asks
@@ -55,14 +54,6 @@ def mine(tmp_path: Path) -> Path:
     told = call("prompts", "coding")
     assert told.exit_code == 0, told.output
     return Path(shutil.copytree(told.stdout.strip(), tmp_path / "mine"))
-
-
-def test_every_set_of_the_package_and_a_copy_pass_the_check_which_says_where_they_are(mine: Path) -> None:
-    assert sorted(path.name for path in mine.iterdir()) == ["merge.md", "segment.md"]
-    for name in (*available_sets(), mine):
-        told = call("prompts", name)
-        assert (told.exit_code, told.stderr) == (0, "")
-        assert Path(told.stdout.strip()).name == Path(str(name)).name
 
 
 def test_every_problem_of_every_file_is_told_at_once(mine: Path) -> None:

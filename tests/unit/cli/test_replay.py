@@ -173,15 +173,6 @@ def test_a_terminal_shows_what_is_done_before_all_is_read(
     assert b"Reading" in shown
 
 
-def test_settings_reach_the_module_as_json_text_or_none(short: Path) -> None:
-    pairs = ["auto_compact=false", "max_tokens=3000", "prompts=brief", 'redact=["a=b"]', "cache=none"]
-
-    told = run(short, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
-
-    assert told.exit_code == 0, told.output
-    assert "requests of at most 3,000." in words(told)
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -281,16 +272,6 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(session: Path, mon
     assert 1 <= len(before) <= 6
     assert all(text.startswith(("warning: ", "error: ")) for text in before)
     assert last.startswith(f"NO SUMMARIES: fake was called {calls} times and wrote none: RateLimit")
-
-
-def test_a_provider_that_does_not_mount_says_why(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, does, says in (
-        ("none", "pass", "provider-none mounted no provider; is its key set"),
-        ("zero", "1 / 0", "provider-zero cannot be mounted: ZeroDivisionError"),
-        ("lost", "import no_such_module", "provider-lost cannot be mounted: ModuleNotFoundError"),
-    ):
-        installed = install(session.parent, monkeypatch, name, f"async def mount(coordinator, config): {does}")
-        assert says in refusal("replay", session, "--provider", installed)
 
 
 def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.sessions import recorded
 from context_summarize.core.nodes import (
@@ -21,9 +19,8 @@ from context_summarize.core.nodes import (
     merge_node,
     segment_key,
 )
-from context_summarize.core.parts import Ends, Parts, derive_segment_tokens, next_end
-from context_summarize.messages.rows import Call, JsonRow
-from context_summarize.transcript.part import rows_in
+from context_summarize.core.parts import Ends, Parts, derive_segment_tokens
+from context_summarize.messages.rows import JsonRow
 from tests.support.inside import grouped
 from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
@@ -72,15 +69,6 @@ def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups):
     ]
 
 
-@pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
-def test_a_call_that_was_passed_over_is_abandoned(later):
-    """A user or assistant row closes the group; of calls of one id the first one is answered last."""
-    twice = calls(("a", "bash", {"n": 1}), ("a", "bash", {"n": 2}))
-    closed, still_open = grouped([twice, result("a"), later])
-    assert closed[0].missing == (Call("a", "bash", {"n": 1}),)
-    assert still_open == []
-
-
 def test_a_segment_is_an_eighth_of_the_budget_and_a_summary_a_sixteenth_of_a_segment():
     """Segments are the nearest power of two, within 512 and 16,384; ties go down. Summaries are within 64 and 1,600."""
     powers = [2**n for n in range(9, 15)]
@@ -105,48 +93,6 @@ def test_a_row_is_searched_for_secrets_whole_and_once_before_it_is_cut():
     assert text.startswith("first words line\n")
     assert text.endswith("last words")
     assert len(text) < 2_000
-
-
-PIECES = st.sampled_from(
-    ["[m12] ", "\n", "[m2] user\n", "\n\n[b3] tool x\n", 'call bash({"command": "ls"})', "\\", '"']
-)
-TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=12).map("".join))
-
-
-@given(st.lists(st.tuples(st.sampled_from([user, assistant]), TEXTS), max_size=6))
-def test_the_messages_of_a_part_are_those_that_were_rendered(said):
-    """However much their texts look like headers."""
-    messages = [*rows_in(text_of([make(text) for make, text in said], segment=10**6))]
-    assert [row.role for row in messages] == [make("")["role"] for make, _ in said]
-
-
-CUTS = {
-    "": "nothing has come",
-    "3": "the size is not reached",
-    "40": "full, but neither turn nor quarter stands behind it",
-    "4|1": "the whole quarter has come",
-    "4|u": "the turn has come: cut before it",
-    "22|u": "several groups together",
-    "37": "past the size within one group",
-    "9|1": "a group past the size is not divided",
-    "3u|u": "a turn before the size cuts nothing, and its length counts",
-    "40|u": "the turn within the quarter: what stands before it comes along",
-    "4|1u": "the quarter was over before the turn",
-    "4|14|11": "the next segment begins where one ends",
-    "9|4|9": "one group is past the size and the quarter of the one before",
-    "uuuu|u": "turns alone",
-    "4|u4|u4|u": "each turn begins a segment",
-}
-"""Groups, 'u' for a user turn of one token or a digit for so many, with a bar behind each segment of four; and why."""
-
-
-@pytest.mark.parametrize("cut", CUTS, ids=CUTS.values())
-def test_a_segment_closes_at_its_size_or_the_next_user_turn(cut):
-    """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
-    found, left = "", cut.replace("|", "")
-    while (count := next_end([(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in left], 4)) is not None:
-        found, left = f"{found}{left[:count]}|", left[count:]
-    assert found + left == cut
 
 
 def test_what_the_summariser_is_shown_is_in_the_key():

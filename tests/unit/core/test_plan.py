@@ -51,14 +51,6 @@ def planned(log: Log, budget: int, reason: Reason = "threshold", cut: Cut | None
     return plan(given_, reason, **more)
 
 
-def test_the_size_of_a_plan_whose_texts_are_known_is_that_of_its_view():
-    log = log_of(tool_session(30))
-    for budget in (300, 900, 2_000, 6_000):
-        made = planned(log, budget)
-        assert made.missing == ()
-        assert shown(log, made.cut).tokens == made.tokens_after < made.tokens_before
-
-
 def test_the_oldest_parts_are_summarised_until_the_goal_is_reached_and_no_further():
     log = log_of(tool_session(30))
     made = planned(log, 4_000)
@@ -66,13 +58,6 @@ def test_the_oldest_parts_are_summarised_until_the_goal_is_reached_and_no_furthe
     ends = [leaf.end_group for leaf in parts_of(log, made.cut.ends).leaves]
     before = [end for end in ends if end < made.cut.groups][-1]
     assert shown(log, replace(made.cut, groups=before)).tokens > 0.15 * 4_000
-
-
-def test_only_as_much_as_is_known_is_summarised():
-    log = log_of(tool_session(30))
-    made = planned(log, 2_000, known_only=True, text_of=lambda node: summary(node) if node.end_group <= 20 else None)
-    assert 0 < made.cut.groups <= 20
-    assert made.missing == ()
 
 
 @pytest.mark.parametrize(("budget", "level"), [(2_000, 1), (160, 3), (40, 5)])
@@ -100,41 +85,6 @@ def test_a_part_that_ends_early_is_followed_by_parts_that_begin_there():
     assert parts.leaves[: len(earlier)] == earlier
     assert parts.leaves[len(earlier)].first_group == forced.end
     assert nodes_of(log, made.cut)[-1].focus == "the orders"
-
-
-def test_parts_are_the_same_whether_the_log_came_row_by_row_or_at_once():
-    rows, one = tool_session(40), log_of([])
-    ends = planned(log_of(rows), 4_000).cut.ends
-    for row in rows:
-        one.add(analyse(row))
-        parts_of(one, ends).take_in()
-    whole = parts_of(log_of(rows), ends)
-    whole.take_in()
-    assert parts_of(one, ends).leaves == whole.leaves
-
-
-def test_a_much_smaller_base_lets_the_tree_grow_by_its_own_room():
-    log = log_of(tool_session(30))
-    wide = planned(log, 100_000, "manual").cut
-    narrow = planned(log, 900, "must_fit", wide)
-    assert narrow.fits
-    assert narrow.level < 5
-    assert narrow.cut.ends.lengths[-1].room < wide.ends.lengths[-1].room
-
-
-def test_the_size_of_a_plan_that_leaves_more_rows_alone_is_that_of_its_view():
-    """A hook's row behind the summarised groups may come back then."""
-    hooked = {"role": "system", "content": "from a hook " * 20, "metadata": {"source": "hook"}}
-    first, later = tool_session(10), tool_session(4, start=10)
-    answer = {"role": "assistant", "content": "It was found. " * 60}
-    log = log_of([*first, answer, hooked, user("go on"), user("now")])
-    before = planned(log, 4_000, "manual", settings={"keep_recent": 2}).cut
-    assert all(row["content"] != hooked["content"] for row in shown(log, before).rows(None))
-    for row in later:
-        log.add(analyse(row))
-    made = planned(log, 4_000, "manual", before, settings={"keep_recent": len(later) + 10})
-    assert any(row["content"] == hooked["content"] for row in shown(log, made.cut).rows(None))
-    assert shown(log, made.cut).tokens == made.tokens_after
 
 
 def test_long_results_are_cut_but_not_pinned_ones():
@@ -182,10 +132,6 @@ DAMAGED: list[dict[str, Any]] = [
     {"ends": to_data(replace(WHOLE, ends=Ends(WHOLE.ends.lengths, (Forced(4, 12),))))["ends"]},
     {"ends": to_data(replace(WHOLE, ends=Ends(WHOLE.ends.lengths, (Forced(4, 6), Forced(5, 7)))))["ends"]},
 ]  # fmt: skip
-
-
-def test_what_is_whole_is_a_cut():
-    assert from_data(to_data(WHOLE), 9, 10) == WHOLE
 
 
 def test_rows_that_came_behind_a_cut_may_be_gone():

@@ -17,14 +17,13 @@ from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.text import content_text, prose
 from context_summarize.messages.view_rows import view_row
 from tests.support.paths import corpus
-from tests.support.rows import assistant, call, calls, feed, hook, result, user
+from tests.support.rows import assistant, calls, feed, hook, result, user
 from tests.support.views import untimed
 
 SHOWN = {"shown_by": "context-summarize"}
 SIGNED = {"type": "thinking", "thinking": "private", "signature": "sig-1", "content": [None, "rs_2"]}
 WEATHER = Call("a", "weather", {"city": "Oslo"})
 USE: dict[str, Any] = {"id": "a", "name": "weather", "input": {"city": "Oslo"}}
-FUNCTION = {"name": "weather", "arguments": '{"city": "Oslo"}'}
 RESULTS = user(
     [
         {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "21 degrees"}]},
@@ -92,20 +91,6 @@ def test_marks_say_what_is_rendered_a_user_message_or_a_pin(
     assert (found.rendered, found.user, found.pinned) == (rendered, is_user, pinned)
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        assistant([{"type": "text", "text": "Let me look."}, {"type": "tool_call", **USE}]),
-        call("a", "weather", city="Oslo"),
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function", "function": FUNCTION}]},
-        assistant([{"type": "tool_use", **USE}]),
-    ],
-    ids=["a block", "a block and an entry", "OpenAI", "Anthropic"],
-)
-def test_calls_are_read_in_all_shapes_and_once(raw: JsonRow) -> None:
-    assert row(raw).calls == (WEATHER,)
-
-
 def test_arguments_that_are_no_json_stay_text_and_none_becomes_empty() -> None:
     """What the model wrote is kept as it is."""
     functions = [{"name": "f", "arguments": text} for text in ("{broken", "[" * 100_000, None)]
@@ -113,14 +98,6 @@ def test_arguments_that_are_no_json_stay_text_and_none_becomes_empty() -> None:
     found = row({"role": "assistant", "content": "", "tool_calls": entries}).calls
     assert [one.arguments for one in found] == ["{broken", "[" * 100_000, {}, {}]
     assert found[-1].name == ""
-
-
-def test_calls_and_results_of_rows_that_are_not_rendered_do_not_count() -> None:
-    """A hook's row opens no group and answers no call."""
-    assert row({**call("a"), "metadata": {"source": "hook"}}).calls == ()
-    assert row({**result("a"), "metadata": {"source": "hook"}}).result_ids == ()
-    assert row({**call("a"), "role": "user"}).calls == ()
-    assert row({**RESULTS, "role": "assistant"}).result_ids == ()
 
 
 def test_thinking_metadata_empty_parts_and_what_hosts_do_not_save_are_left_out() -> None:
@@ -154,22 +131,6 @@ def test_a_tool_row_of_a_hook_is_shown_as_user_text() -> None:
 
 
 ODD, SAID = ({"type": "text", "text": "said", **more} for more in ({"visibility": "everybody"}, {}))
-ENTRIES = [{"id": "a", "tool": "f", "arguments": {"q": 1}}, {"id": "b", "tool": "f", "arguments": [1]}]
-
-
-@pytest.mark.parametrize(
-    ("broken", "mended"),
-    [
-        (user("x", name=5, tool_call_id=7, metadata=[1]) | dict[Any, Any]({3: 4, None: 5}), user("x")),
-        (user("x", metadata={1: 2, "a": 3}), user("x", metadata={"1": 2, "a": 3})),
-        (user([ODD]), user([SAID])),
-        ({**result("a"), "content": [ODD]}, {**result("a"), "content": [SAID]}),
-        ({**assistant([ODD]), "tool_calls": ENTRIES}, {**assistant([SAID]), "tool_calls": ENTRIES}),
-    ],
-)
-def test_what_cannot_be_mended_is_shown_as_text_calls_and_ids(broken: Any, mended: JsonRow) -> None:
-    """Block by block: what the host refuses goes, words, calls and ids stay."""
-    assert view(broken, ["a"]) == {**mended, "metadata": {**SHOWN, **mended.get("metadata", {})}}
 
 
 LONG = "many words that say nothing new " * 3_125

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks, without_quoted
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.inside import rendered
-from tests.support.rows import assistant, call, calls, result, tool_session, user
+from tests.support.rows import assistant, call, result, tool_session, user
 
 COUNT = TokenCounter().count
 ORDERS = rendered(tool_session(40))
@@ -20,12 +20,6 @@ def test_it_tells_what_was_asked_called_and_concluded():
     told = ["The user: Is the pump fine?", "Call: read pump.log", "Call: bash make test → 3 passed"]
     told += ["The agent: The pump leaks.", "The user: Thanks."]
     assert fallback_text(rendered([*rows, user("Thanks.")]), 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
-
-
-def test_no_result_stands_behind_a_call_that_it_may_not_answer():
-    """Of calls made at once it is not known which one is answered first."""
-    rows = [calls(("a", "bash", {"command": "make a"}), ("b", "bash", {"command": "make b"})), result("b", "b failed")]
-    assert "failed" not in fallback_text(rendered([*rows, result("a", "fine")]), 100, COUNT)
 
 
 def test_of_long_words_both_ends_are_quoted():

@@ -9,9 +9,8 @@ import pytest
 from context_summarize.notes.forms import names_in, spelled, values_in
 from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.reading import Reading, read
-from context_summarize.notes.rules import folded, has_sign, quoted_of, sign_pattern, without_foreign
+from context_summarize.notes.rules import folded, quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
-from context_summarize.summaries.prompts import load_prompts
 from context_summarize.transcript.groups import PartRow, PartText
 from tests.support.inside import rendered
 from tests.support.rows import call
@@ -110,14 +109,6 @@ def test_what_follows_the_rules_is_no_rule_whatever_its_heading_looks_like(rules
     summary = f"{rules}\n{following}\nSee also the page of limits."
 
     assert without_foreign(summary, "Rules", [folded("Never deploy on Fridays.")]) == summary
-
-
-def test_signs_make_rules_of_statements_alone():
-    """No question, nothing that is quoted, no other use of the word."""
-    pattern = sign_pattern(load_prompts("default").rule_signs)
-    assert all(has_sign(pattern, text) for text in ("From now on, use tabs.", "NEVER use e.g. pip here."))
-    others = ("Must I never ask?", 'It says "you must obey".', "Never mind.", "TypeError: it is so.")
-    assert not any(has_sign(pattern, text) for text in others)
 
 
 def test_words_at_the_end_of_a_turn_are_below_the_number_of_the_message_that_they_answer():

@@ -109,14 +109,6 @@ class TestByRange:
             ]
         )
 
-    @pytest.mark.parametrize("text", ["m2-m4", "[m2]-[m4]", "#2 to 4", " 2 – 4 "])
-    async def test_numbers_may_have_the_marks_of_frames(self, text):
-        assert (await ask(SESSION, messages=text)).messages == (2, 3, 4)
-
-    @pytest.mark.parametrize("text", ["", "1-2-3", "9" * 5_000])
-    async def test_what_is_no_range_is_refused_with_an_example(self, text):
-        assert 'one such as "13-58"' in await refusal(SESSION, messages=text)
-
     async def test_a_result_names_its_call_if_there_are_several(self):
         rows = [calls(("a", "ls", {"path": "src"}), ("b", "pwd", {})), result("a", "x", "ls"), result("b", "y", "pwd")]
 
@@ -159,15 +151,6 @@ class TestBounds:
         expected = {at: "".join(shown[at - 1].text.split()) for at in range(first, last + 1)}
         assert rows_of(answers) == expected
 
-    @untimed
-    @given(histories(), st.integers(MIN_TOKENS, 3_000), st.text(max_size=400), st.booleans())
-    def test_every_answer_to_words_keeps_to_its_limit(self, rows, limit, words, in_range):
-        history = history_of(rows)
-        if not words.strip() or not rendered(rows):
-            return
-        answer = asyncio.run(ask(history, limit, words=words, messages="1-9999" if in_range else None))
-        assert COUNT(json.dumps(answer.text, ensure_ascii=False)) <= answer.tokens <= limit
-
     async def test_a_long_message_is_cut_and_the_range_goes_on(self):
         rows = [user("One."), user(LONG), *(user(f"Message number {number}.") for number in range(3, 9))]
 
@@ -177,9 +160,6 @@ class TestBounds:
         assert answer.rest is None
         [at] = CUT.findall(answer.text)
         assert LONG.endswith(body(await ask(rows, messages=at)).removeprefix("[m2] user\n"))
-
-    async def test_any_offset_can_be_asked_for(self):
-        assert body(await ask([user("0123456789")], messages="1+4")) == "[m1] user\n456789"
 
     async def test_a_nearly_full_request_gets_no_answer(self):
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")
@@ -324,13 +304,3 @@ class TestTheIndex:
             assert (await asked(messages="1")).messages == (1,)
 
         assert any(says in warning for warning in warnings())
-
-    async def test_a_question_whose_asker_was_cancelled_leaves_the_index_in_order(self):
-        async with answering(history_of([user(f"{LONG} The port is 80{at}.") for at in range(10, 60)])) as asked:
-            first = asyncio.create_task(asked(words="port"))
-            await asyncio.sleep(0)
-            first.cancel()
-            answers = await asyncio.gather(*(asked(words="port") for _ in range(3)))
-
-        assert all(answer == answers[0] for answer in answers)
-        assert len(answers[0].messages) > 8

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
@@ -147,12 +146,3 @@ async def test_a_user_steers_a_session_through_the_model(mounted):
     assert await context.get_messages_for_request(provider=provider) == before
     assert (await said(tool, action="pin", messages="1")).endswith("from the next compaction on.")
     assert await said(tool, action="unpin") == "No message is pinned."
-
-
-async def test_fallbacks_are_counted_where_there_are_any(mounted):
-    tool, context = mounted
-    await context.get_messages_for_request(8_000, ScriptedProvider(then=AuthenticationError("no key")))
-    await said(tool, action="compact")
-    assert re.search(
-        r"older messages, \d fallbacks? among them; 1 compaction so far", await said(tool, action="status")
-    )

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.effort import full
+from tests.support.effort import full, some
 from tests.support.paths import ROOT, corpus
 from tests.support.secrets import TEMPLATES, key_block, known, make
 
@@ -55,7 +55,7 @@ def test_a_named_secret_and_nothing_else_goes_as_deep_as_it_is_in_json(name, mos
 
 def test_every_format_is_found_in_every_neighbourhood():
     """Tokens are drawn anew for each neighbourhood; `{%}` is where one is percent-encoded."""
-    for line in corpus("neighbourhoods.txt"):
+    for line in some(corpus("neighbourhoods.txt"), 3):
         name, _, form = line.encode("latin-1", "backslashreplace").decode("unicode_escape").partition(": ")
         drawn = random.Random(name)
         for made in (make(template, drawn) for _, template in TEMPLATES):
@@ -227,14 +227,14 @@ def test_the_lines_of_a_certificate_ids_and_hashes_stay():
 def test_source_code_stays():
     stdlib, size, touched = Path(sysconfig.get_path("stdlib")), 0, []
     own = [path for path in sorted(stdlib.rglob("*.py")) if not {"site-packages", "test"} & set(path.parts)]
-    for path in own[:: full(8, 48)]:
+    for path in own[:: full(8, 96)]:
         text = path.read_text("utf-8", "replace")
         size += len(text)
         lines = known(text).splitlines()
         # The standard library documents one password.
         touched += [line for line in lines if "[redacted: " in line and line not in text and "sekrit" not in text]
 
-    assert size > full(800_000, 150_000)
+    assert size > full(800_000, 60_000)
     assert touched == []
 
 

@@ -187,24 +187,6 @@ def test_a_wrong_pattern_is_refused_when_the_manager_is_made(pattern, told):
         SummarizingContextManager(redact=["fine", pattern])
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "clean"),
-    [
-        (r"(?x) CASE- \d+  # a number", "CASE-12 [redacted: own pattern] CASE-3", "# [redacted: own pattern] #"),
-        (r"(\w)\1{3}|^b", "aaaa b [redacted: JWT] bbbb", "# b [redacted: JWT] #"),
-        (r"(?i)JWT|jwt\]", "jwt [redacted: JWT] JWT", "# [redacted: JWT] #"),
-        (r"\b", "some words", "some words"),
-        (r"redacted.*", "a [redacted: JWT] b redacted c", "a [redacted: JWT] b #"),
-    ],
-)
-def test_patterns_of_any_kind_pass_marks_over(pattern, text, clean):
-    """Flags, comments, groups by number and empty matches mean what they mean alone."""
-    redact = build_redactor([pattern])
-    assert redact is not None
-
-    assert redact(text) == clean.replace("#", "[redacted: own pattern]")
-
-
 def test_once_a_pattern_is_too_slow_texts_are_withheld_unread(warnings, no_hang):
     """Those that it would search quickly too, and all that another session does not withhold. One warning says so."""
     redact, other = (build_redactor([r"(x+x+)+y", "first"]) for _ in range(2))
@@ -221,18 +203,9 @@ def test_once_a_pattern_is_too_slow_texts_are_withheld_unread(warnings, no_hang)
     assert "change the pattern" in line
 
 
-def test_a_pattern_that_is_a_little_slow_with_each_text_is_found_out(warnings, no_hang):
-    redact = build_redactor([r"(x+x+)+y"])
-    assert redact is not None
-    text = "x" * 200
-
-    assert any("[withheld: " in redact(text) for _ in range(1_000))
-    assert len(warnings()) == 1
-
-
 async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_hang):
     """Summaries are made by code; no key comes from a text that was withheld, so the store gets none."""
-    many = full(500, 100)
+    many = full(500, 40)
     rows = [row for at in range(many) for row in (user(f"{at} is {'x' * 3_000} " * 2), assistant("ok, it is"))]
     provider = ScriptedProvider()
     seen = await played(provider, rows, redact=[r"(x+x+)+y"])
@@ -241,19 +214,6 @@ async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_
     assert json.loads(seen.stored)[:-1] == []
     assert "Fallback summary by code" in seen.shown
     assert sum(warning.startswith("redact:") for warning in warnings()) == 1
-
-
-async def test_keys_are_the_same_however_quickly_own_patterns_search(played):
-    """A pattern that is given up later than in another session leaves the same keys; other patterns leave others."""
-    rows = [row for at in range(60) for row in (user(f"CASE-{at:04d} is open " * 9), assistant("ok"))]
-    slow = [*rows, user("x" * 5_000), assistant("ok")]
-    first, second, other = [
-        json.loads((await played(ScriptedProvider(), given, redact=patterns)).stored)[:-1]
-        for given, patterns in ((rows, [r"(x+x+)+y"]), (slow, [r"(x+x+)+y"]), (rows, [r"CASE-1\d*"]))
-    ]
-
-    assert {one["key"] for one in second} <= {one["key"] for one in first}
-    assert not {one["key"] for one in other} & {one["key"] for one in first}
 
 
 @pytest.mark.parametrize("size", [400, full(20_000, 4_000)])

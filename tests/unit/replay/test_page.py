@@ -106,14 +106,6 @@ def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
     assert "unsafe" not in policy
 
 
-def test_it_counts_the_values_that_each_compaction_keeps_and_loses(told: ReplayResult) -> None:
-    page = render_page(told, "a")
-    assert sum(one.event["values_kept"] for one in told.compactions) > 0
-    for one in told.compactions:
-        kept, lost = one.event["values_kept"], one.event["values_lost"]
-        assert f"Of {kept + lost:,} exact values {kept:,} are kept." in page
-
-
 @pytest.fixture(scope="module")
 def plain() -> Markup:
     return Markup(render_page(played(session(["one", "two", "three"])), "a"))

@@ -14,7 +14,7 @@ from context_summarize.errors import CommandError
 from context_summarize.messages.reading import broken_pairs
 from context_summarize.replay import open_recording, row_text
 from tests.support.paths import ROOT
-from tests.support.rows import assistant, user
+from tests.support.rows import user
 
 FORMS = ROOT / "tests" / "corpora" / "recordings"
 """One session in each form. In Claude Code's, an answer comes in several lines, with results between them."""
@@ -78,15 +78,6 @@ def test_a_request_of_the_responses_api_is_read_with_its_instructions(read) -> N
     ]
     assert told.left_out == "1 entry of type 'web_search_call' (first: line 1, entry 7)"
     assert read(json.dumps({"input": "x"})).rows == [user("x")]
-
-
-def test_of_codexs_lines_the_items_are_read_with_their_times(read) -> None:
-    """Events repeat what items say."""
-    whole = entries("codex.jsonl")
-    added = {"type": "response_item", "payload": {"type": "message", **user("x")}, "timestamp": "2026-01-01T00:00:00Z"}
-    told = read(lines([whole[0], added, *whole[1:], {"type": "turn_context", "payload": {}}]))
-    assert told.rows[0] == {**user("x"), "type": "message", "metadata": {"timestamp": added["timestamp"]}}
-    assert told.left_out == "1 entry of type 'turn_context' (first: line 13)"
 
 
 def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
@@ -160,26 +151,6 @@ def test_what_is_not_understood_is_left_out_and_named_with_its_first_place(read,
 def test_a_file_that_holds_no_session_is_refused(read, content: str | bytes, says: str) -> None:
     with pytest.raises(CommandError, match=says):
         read(content)
-
-
-def test_blank_lines_byte_order_mark_and_crlf_do_not_matter(read) -> None:
-    """A separator of Unicode within a text is no end of a line."""
-    rows = [user("hé"), assistant("line\u2028separator")]
-    first, second = (json.dumps(row, ensure_ascii=False) for row in rows)
-    assert read(f"\ufeff{first}\r\n\n  \t\n{second}\n").rows == rows
-
-
-@pytest.mark.parametrize("ascii_only", [True, False])
-def test_a_last_line_that_is_cut_anywhere_is_left_out_and_named(read, ascii_only: bool) -> None:
-    """Also within a character, an escape, a number or a word."""
-    row = {"role": "user", "content": [{"type": "text", "text": 'é "\\ \x01'}], "a": -1.5e30, "b": [True, False, None]}
-    last, before = json.dumps(row, ensure_ascii=ascii_only).encode(), f"{GOOD}\n{GOOD}\n".encode()
-
-    for end in range(1, len(last)):
-        told = read(before + last[:end])
-        assert (told.rows, told.left_out) == ([user("x")] * 2, "1 entry not in JSON (first: line 3)")
-    whole = read(before + last)
-    assert (len(whole.rows), whole.left_out) == (3, "")
 
 
 def stored(*names: str) -> None:

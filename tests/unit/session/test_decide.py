@@ -42,3 +42,9 @@ CASES = [json.loads(line) for line in (ROOT / "tests/corpora/decisions.jsonl").r
 def test_the_rule(case):
     """By what is used, what the whole compaction would free or lack, and what the ready part would free."""
     assert decided(case["facts"], case["whole"], case["ready"]) == case["step"]
+
+
+def test_where_a_compaction_is_due_and_what_it_leaves_are_shares_of_the_base():
+    """Here of 1,000 tokens."""
+    assert (LIMITS.threshold_room, LIMITS.target_room, LIMITS.most_left) == (500, 150, 400)
+    assert [LIMITS.due_after(left) for left in (0, 200, 600)] == [500, 520, 760]

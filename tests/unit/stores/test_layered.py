@@ -65,18 +65,6 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-async def test_of_memory_the_least_recently_used_summary_goes_first() -> None:
-    """The bound is in bytes, and reading counts as use."""
-    store = MemoryStore(max_bytes=350_000)
-    for key in "abc":
-        await store.put(summary(key, "x" * 50_000))
-    await store.get(["a"])
-    await store.put(summary("d", "x" * 50_000))
-    assert (await store.get(list("abcd"))).keys() == {"a", "c", "d"}
-    await store.put(summary("e", "x" * 150_000))
-    assert (await store.get(list("abcde"))).keys() == {"e"}
-
-
 async def test_a_store_that_fails_is_left_alone_for_half_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     """Memory serves what was put or read, with one warning that names the store and nothing that may be a secret."""
     store, shaky, clock = make()
@@ -136,19 +124,6 @@ async def test_a_write_that_fails_for_a_moment_is_written(caplog: pytest.LogCapt
     await store.put(summary("a"))
     assert shaky.put.await_count == 2
     assert levels(caplog) == []
-
-
-async def test_a_put_that_is_cancelled_is_written_all_the_same() -> None:
-    store, shaky, _ = make()
-    shaky.gate.clear()
-    put = asyncio.create_task(store.put(summary("a")))
-    for _ in range(3):
-        await asyncio.sleep(0)
-    put.cancel()
-    await asyncio.wait({put})
-    shaky.gate.set()
-    await store.put(summary("b"))
-    assert (await shaky.kept.get(["a", "b"])).keys() == {"a", "b"}
 
 
 STEPS = st.one_of(

@@ -13,9 +13,8 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import ConfigError, SummarizingContextManager, mount
-from context_summarize.stores import SqliteStore, open_file, open_store
+from context_summarize.stores import open_file, open_store
 from context_summarize.testing import ScriptedProvider
-from tests.contracts.factories import summary
 from tests.support.gated import answer
 from tests.support.rows import feed, tool_session
 from tests.support.views import nodes
@@ -49,16 +48,6 @@ async def served(made: SummarizingContextManager, turns: int = 12, *, start: int
     await feed(made, tool_session(turns, start=start))
     assert nodes(await made.get_messages_for_request(900, provider))
     return provider
-
-
-@pytest.mark.parametrize("cache", ["sums.db", "sums.sqlite", "memory.sqlite3", "./memory", "{folder}/sums"])
-async def test_a_path_with_a_folder_or_the_ending_of_a_database_is_a_file(cache: str, folder: Path) -> None:
-    store = open_store(cache.format(folder=folder))
-    await store.put(summary("a"))
-    await store.close()
-    again = SqliteStore(folder / Path(cache).name)
-    assert await again.get(["a"]) == {"a": summary("a")}
-    await again.close()
 
 
 @pytest.mark.parametrize(

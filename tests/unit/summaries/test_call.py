@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import threading
 from decimal import Decimal
@@ -23,7 +22,6 @@ from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.services import Services, Statistics
 from context_summarize.testing import MemoryStore, ScriptedProvider
 from context_summarize.transcript.escaping import fence_of
-from tests.support.gated import Gated, settle
 from tests.support.recorder import Clock
 
 PROMPTS = load_prompts("default")
@@ -90,17 +88,6 @@ async def test_a_request_is_as_designed():
     provider.enable_response_chaining = "auto"  # such an answer is stored on the server whatever `store` says
     await summarizer().make(job(), target(provider))
     assert provider.options == [{**HINTS, "model": "small"}, {**HINTS, "enable_response_chaining": False}]
-
-
-@pytest.mark.parametrize(
-    ("window", "output", "rooms"),
-    [(4_000, None, [1_000, 2_000]), (400, None, [200, 400]), (40_000, None, [2_200, 4_400]), (None, 500, [500, 500])],
-)
-async def test_room_for_the_answer_keeps_within_the_provider(window, output, rooms):
-    """A quarter of the window, at least twice the summary; twice that in a second try."""
-    provider = ScriptedProvider(["", ANSWER])
-    await summarizer().make(job("short text " * 30), target(provider, window=window, output=output))
-    assert [request.max_output_tokens for request in provider.requests] == rooms
 
 
 async def test_a_summary_says_how_it_was_made():
@@ -229,13 +216,6 @@ async def test_an_error_that_does_not_go_away_pauses_provider_and_model_for_the_
     assert not made.is_paused(asked)
 
 
-async def test_a_text_that_a_provider_refuses_after_others_pauses_nothing():
-    made, provider = summarizer(), ScriptedProvider([ANSWER], then=errors.InvalidRequestError("an odd text"))
-    await made.make(job(), target(provider))
-    await failure(made, provider)
-    assert not made.is_paused(target(provider))
-
-
 async def test_an_answer_to_the_host_ends_the_pause_of_its_provider_and_model():
     made, provider = summarizer(), ScriptedProvider(then=errors.QuotaExceededError("spent"))
     await failure(made, provider)
@@ -243,20 +223,6 @@ async def test_an_answer_to_the_host_ends_the_pause_of_its_provider_and_model():
     assert made.is_paused(target(provider))
     made.answered_elsewhere("main", "any")
     assert not made.is_paused(target(provider))
-
-
-@pytest.mark.parametrize(("outcome", "calls"), [(ANSWER, 3), (DOWN, 1)], ids=["good", "bad"])
-async def test_after_a_pause_one_call_is_a_probe_and_the_others_wait_for_its_outcome(outcome, calls):
-    clock, provider = Clock(), Gated(outcome)
-    made = summarizer(clock)
-    await failure(made, ScriptedProvider(then=errors.QuotaExceededError("spent")))
-    clock.time += 60
-    asking = [asyncio.create_task(made.make(job(), target(provider))) for _ in range(3)]
-    await settle()
-    assert provider.calls == 1
-    provider.go.set()
-    await asyncio.gather(*asking, return_exceptions=True)
-    assert provider.calls == calls
 
 
 @pytest.mark.parametrize(
@@ -277,16 +243,6 @@ async def test_a_model_that_refuses_a_hint_is_asked_without_any_at_once_and_from
     assert asked == [("low", 2_200), (None, None), (None, None)]
     assert provider.options == [HINTS] * 3
     assert clock.slept == []
-
-
-async def test_a_request_that_fails_without_them_says_nothing_about_them():
-    """The next summary is asked for with them."""
-    provider = ScriptedProvider([errors.InvalidRequestError("bad schema")] * 2, then=ANSWER)
-    made = summarizer()
-    await made.make(job(), target(ScriptedProvider([ANSWER])))
-    await failure(made, provider)
-    await made.make(job(key="k2"), target(provider))
-    assert [request.reasoning_effort for request in provider.requests] == ["low", None, "low"]
 
 
 NUMBERS = "".join(f"{number:07d} " for number in range(4_000))

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 
-from context_summarize import mount
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
 from context_summarize.replay import replay
@@ -62,15 +60,6 @@ async def test_a_whole_replay_is_summarised_with_its_prompts(name):
     assert asked == {body.split("\n")[0] for body in bodies}
 
 
-@pytest.mark.parametrize("prompts", ["nobody", "{folder}"])
-async def test_a_set_that_is_none_is_an_error_at_mount(tmp_path, prompts):
-    """Nothing is mounted; what else is wrong with a folder is told below."""
-    coordinator = MockCoordinator()
-    with pytest.raises(TemplateError, match=r"nobody|segment\.md: missing"):
-        await mount(coordinator, {"prompts": prompts.format(folder=tmp_path)})
-    assert coordinator.mount_history == []
-
-
 @pytest.mark.parametrize(
     ("files", "told"),
     [
@@ -92,11 +81,3 @@ def test_a_set_that_cannot_be_used_is_refused_with_file_and_remedy(tmp_path, fil
         load_prompts(write_set(tmp_path, **files))
     assert told in str(caught.value)
     assert str(tmp_path) in str(caught.value)
-
-
-def test_a_header_gives_version_and_rules(tmp_path):
-    header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
-    prompts = load_prompts(write_set(tmp_path, segment=header + GOOD["segment.md"]))
-    assert prompts.segment.header["version"] == "7b"
-    assert prompts.segment.body == GOOD["segment.md"]
-    assert prompts.rule_signs == ("always", "from now on", "don't")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from amplifier_core.llm_errors import ProviderUnavailableError, RateLimitError
+from amplifier_core.llm_errors import ProviderUnavailableError
 
-from context_summarize.events import FAILURE
-from context_summarize.notes.fallback import fallback_text
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import Gated, answer, questions
 from tests.support.managed import Managed
@@ -47,25 +45,6 @@ async def test_a_part_whose_answers_were_refused_three_times_is_not_asked_for_ag
     assert sum("order ORD00000" in question for question in questions(provider)) > 6
 
 
-async def test_in_an_outage_no_fallback_is_written_twice(monkeypatch):
-    """Each segment's once, whatever the number of compactions, although none of them is a text that is kept."""
-    written: list[int] = []
-
-    def counting(rows: Any, *given: Any) -> str:
-        written.append(len(rows))
-        return fallback_text(rows, *given)
-
-    monkeypatch.setattr("context_summarize.summaries.jobs.fallback_text", counting)
-    provider = ScriptedProvider(then=ProviderUnavailableError("down"))
-    made = Managed(3_000, provider=lambda: provider, keep_recent=4, segment_tokens=256)
-    for turn in range(120):
-        await made.add(tool_session(1, size=400, start=turn))
-        await made.view()
-    assert made.host.compactions > 10
-    assert sum(written) <= 120 * 4
-    await made.manager.close()
-
-
 class Odd(Exception):
     """Raises when it is looked at."""
 
@@ -80,16 +59,6 @@ async def test_whatever_goes_wrong_while_a_summary_is_made_costs_that_summary_on
     assert FALLBACK in str(await made.view())
     assert "a summary could not be made" in caplog.text
     assert TOKEN not in caplog.text
-
-
-async def test_a_failure_is_told_with_every_key():
-    made = await fed(ScriptedProvider(then=RateLimitError("slow", retry_after=300.0)))
-    await made.view()
-    told = made.host.of(FAILURE)[0]
-    assert len(told.pop("key")) == 64
-    assert told == {
-        "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow", "attempts": 1, "retry_in_s": 300.0,
-    }  # fmt: skip
 
 
 def test_what_was_late_once_is_not_waited_for_again():

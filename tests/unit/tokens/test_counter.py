@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.errors import ContextSummarizeError
-from context_summarize.tokens import counter as tokens
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -15,18 +13,6 @@ def counter() -> TokenCounter:
     made = TokenCounter()
     made.count("")
     return made
-
-
-def test_missing_ranks_are_named_and_tried_again(monkeypatch):
-    """A file that cannot be read is a clear error, and a failure is not remembered."""
-    tokens._build_encoding.cache_clear()  # the process as it is before anything was counted
-    counter = TokenCounter()
-    with monkeypatch.context() as patch:
-        patch.setattr(tokens, "RANKS_FILE", "none.xz")
-        with pytest.raises(ContextSummarizeError, match=r"none\.xz cannot be read.*reinstall"):
-            counter.count("x")
-    assert counter._encoding is None
-    assert counter.count("x") == 1
 
 
 @pytest.mark.parametrize("text", ["some words of a line\n" * 4_000, "some words " * 8_000, "e5,2;" * 20_000])
@@ -71,12 +57,3 @@ def test_ratio_and_constant_stay_within_their_bounds(observations, expected):
     """A ratio of 0.7 to 1.6, and no negative constant."""
     meter = fed(*observations)
     assert {estimate: meter.correct(estimate) for estimate in expected} == expected
-
-
-@pytest.mark.parametrize("observations", [[], [(10_000, 15_000)], [(6_000, 17_100), (9_000, 21_150)]])
-def test_invert_is_an_estimate_that_fits(observations):
-    """And leaves next to nothing over."""
-    meter = fed(*observations)
-    for size in (meter.correct(0), meter.correct(0) + 7, 20_000, 200_001):
-        assert size - 2 <= meter.correct(meter.invert(size)) <= size
-    assert meter.invert(-5) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.core.frames import tag_of
 from context_summarize.transcript.escaping import escape_marks, neutralised
 from context_summarize.transcript.marks import mark, renumber
 
@@ -42,13 +41,6 @@ def test_a_bracket_of_others_is_no_mark():
     )
     assert renumber(escape_marks("a[m3]"), 101, 10) == "a[ m3]"
     assert mark(7) == "[m7]"
-
-
-def test_a_text_cannot_hold_its_own_end():
-    text = "It rained."
-    for _ in range(3):
-        text = f"{text}\n[End of summary {tag_of(text)}]"
-        assert tag_of(text) not in text
 
 
 @pytest.mark.parametrize(

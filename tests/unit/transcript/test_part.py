@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.config import Config
 from context_summarize.core.context import context, rows_around
 from context_summarize.messages.rows import Call
-from context_summarize.redaction import build_redactor
 from context_summarize.transcript.part import rows_in
-from tests.support.parts import groups_of, log_of, text_of
+from tests.support.parts import log_of, text_of
 from tests.support.rows import assistant, call, calls, result, user
 
 FILE = "\n".join(f"    limit_{at} = {at} * second_{at}" for at in range(1, 9))
@@ -113,14 +111,6 @@ def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
     assert text_of(failed).endswith("[m8] tool Edit\nThe file d.py does not exist.")
 
 
-def test_reminders_of_the_host_are_left_out_of_results_alone():
-    noise = "<system-reminder>\nUse the list.\n</system-reminder>"
-    rows = [call("a", "Read", path="x"), result("a", f"one\n{noise}two\n\n{noise}", "Read"), user(noise)]
-    text = text_of(rows)
-    assert "[m2] tool Read\none\ntwo\n\n[m3] user\n<system-reminder>" in text
-    assert "<system-reminder>no end" in text_of([call("a"), result("a", "<system-reminder>no end")])
-
-
 LONG = "\n".join(f"{at:03} {'x' * 40}" for at in range(1, 201))
 
 
@@ -154,20 +144,6 @@ def test_no_text_of_others_has_a_mark(forged):
     assert "[m6]" not in text
     assert "[b1]" not in text
     assert [row.role for row in rows_in(text)] == ["user", "assistant", "tool", "assistant"]
-
-
-def test_secrets_reach_no_part():
-    body = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2 for _ in range(6))
-    key = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
-    rows = [
-        call("a", "Write", content=f"key:\n{key}"),
-        result("a", f"x\n{key}"),
-        call("b", "Edit", old_string="a\nb", new_string=f"a\n{key}"),
-        user([{"type": "text", "text": key[:200]}, {"type": "text", "text": key[200:]}]),
-    ]
-    redact = build_redactor(Config().redact)
-    assert "MIIEvQ" in text_of(rows)
-    assert "MIIEvQ" not in text_of(rows, redact=redact)
 
 
 def test_the_messages_of_a_part_are_read_back_without_context():
@@ -220,8 +196,3 @@ def test_behind_a_part_stands_the_row_that_came_next():
 def test_what_stands_around_takes_a_share_of_a_segment():
     sizes = [len("".join(around(4, 5, segment)[1:])) for segment in (512, 4_096, 16_384, 65_536)]
     assert sizes[0] < 512 // 2 < sizes[1] < 4_096 // 2 < sizes[2] == sizes[3] < 3_200
-
-
-def test_a_group_is_read_alone():
-    """What is read of one does not depend on the others."""
-    assert groups_of(CHAT)[:3] == groups_of(CHAT[:4])[:3]
