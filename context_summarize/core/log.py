@@ -127,13 +127,9 @@ class Log:
         """Returns the rendered group of this number."""
         return self.groups[self.rendered[ordinal]]
 
-    def group_position(self, row: int) -> int:
-        """Returns the position of the first closed group that starts at or after this row."""
-        return bisect_right(self.groups, row - 1, key=lambda group: group.start)
-
     def from_row(self, row: int) -> list[Group]:
         """Returns all groups that start at or after this row, the open one included."""
-        return [*self.groups[self.group_position(row) :], *self.open_groups]
+        return [*self.groups[bisect_left(self.groups, row, key=lambda group: group.start) :], *self.open_groups]
 
     def row_of(self, ordinal: int) -> int:
         """Returns the first row of this rendered group; after the last one, that of the open group, or the end."""
@@ -165,7 +161,7 @@ class Log:
                 return rows if results.issuperset(call.id for call in row.calls) else at
             if row.rendered and row.role in ("user", "assistant") and not row.result_ids:
                 break
-            results.update(row.result_ids if row.rendered else ())
+            results.update(row.result_ids)
         return rows
 
     def closed_before(self, row: int) -> int:

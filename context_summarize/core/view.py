@@ -92,20 +92,17 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
     before, behind = rows.around_thread()
     top = [*_top(rows, before, texts)]
     newest = [entry for group in behind for entry in rows.of(group)]
-    verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
-    for group in log.groups[log.group_position(rows.first) :]:
-        entries = rows.of(group)
-        verbatim += entries
-        if group.start < rows.since:
-            left += sum(entry.tokens for entry in entries)
-    open_rows = [entry for group in log.open_groups for entry in rows.of(group)]
+    groups = [(group, rows.of(group)) for group in log.from_row(rows.first)]
+    verbatim = [entry for group, entries in groups if not group.open for entry in entries]
+    there = [entry for group, entries in groups if group.start < rows.since and not group.open for entry in entries]
+    open_rows = [entry for group, entries in groups if group.open for entry in entries]
     return View(
         texts=texts,
         top=top,
         newest=newest,
         verbatim=verbatim,
         open=open_rows,
-        left=left,
+        left=sum(entry.tokens for entry in (*top, *newest, *there)),
         shortened=rows.cut_rows([*top, *newest, *verbatim, *open_rows]),
     )
 
