@@ -137,15 +137,6 @@ class Log:
             return self.rendered_group(ordinal).start
         return self.open_groups[0].start if self.open_groups else len(self.rows)
 
-    def row_after(self, ordinal: int, keep_from: int) -> int:
-        """Returns the row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
-
-        Unrendered rows right after these groups are left out of the view too, unless they are at `keep_from` or later.
-        """
-        if ordinal == 0:
-            return 0
-        return max(self.rendered_group(ordinal - 1).end, min(self.row_of(ordinal), keep_from))
-
     def summarisable(self, keep_recent: int) -> int:
         """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
         but_newest = len(self.rendered) if self.open_groups else len(self.rendered) - 1

@@ -118,8 +118,14 @@ def nodes_of(log: Log, cut: Cut) -> tuple[Node, ...]:
 
 
 def first_row(log: Log, cut: Cut) -> int:
-    """Returns the row at which the verbatim part begins."""
-    return log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
+    """Returns the row at which the verbatim part begins.
+
+    Unrendered rows right after the summarised groups are left out too, unless they were among the newest rows.
+    """
+    if not cut.groups:
+        return 0
+    kept_from = log.row_after_number(cut.rows) - cut.keep_recent
+    return max(log.rendered_group(cut.groups - 1).end, min(log.row_of(cut.groups), kept_from))
 
 
 def _top(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
