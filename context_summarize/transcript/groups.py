@@ -81,7 +81,7 @@ def read_group(
     for at, row in enumerate(rows):
         if row.rendered:
             is_known, secrets = redact is redact_known, list[str]()
-            search = partial(_searched, redact, secrets) if redact and not (is_known and row.is_clean) else _unchanged
+            search: Redact = partial(_searched, redact, secrets) if redact and not (is_known and row.is_clean) else str
             calls, unanswered = answers.get(at, ()), () if at else missing
             texts = [text for text in _texts(row, calls, search, first_user) if text.text]
             texts += [PartText("call", f"[call {search(call.name)}: {NO_RESULT}]") for call in unanswered]
@@ -97,10 +97,6 @@ def _searched(redact: Redact, secrets: list[str], text: str) -> str:
     if clean != text:
         secrets.append(clean)
     return clean
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 def _tool_name(row: Row, calls: Sequence[Call], redact: Redact, *, is_alone: bool) -> str:
