@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from context_summarize.core.draft import Plan
-from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import next_plan, plan
 from context_summarize.core.view import View, nodes_of
@@ -215,7 +214,7 @@ class Requests:
         change = Change(
             before=shown,
             after=after,
-            values=kept(session.thread, (session.cut.groups, cut.groups), shown, after),
+            values=session.thread.kept((session.cut.groups, cut.groups), shown, after),
             rows=len(session.log),
             plan=chosen,
             from_cache=sum(node.key in self._texts.stored for node in nodes if node.key not in old),
