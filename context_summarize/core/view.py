@@ -156,18 +156,12 @@ class Rows:
         self._bound_from = log.row_after_number(cut.bound_from)
         self._open_at = log.open_at(self._bound_from)
         """The row whose calls were open then."""
-        self._newest_user = self._newest_user_before(log.row_after_number(cut.rows))
+        made = log.row_after_number(cut.rows)
+        users = bisect_left(log.users, made, key=log.row_of)
+        self._newest_user = [at for at in log.users[max(1, users - 1) : users] if at < cut.groups]
+        """The newest user message, if it is summarised; the first one keeps its place."""
         pinned = map(log.rendered_group, cut.pinned)
         self.pinned = {row for group in pinned for row in range(group.start, group.end)}
-
-    def _newest_user_before(self, made: int) -> Group | None:
-        """Returns the newest user message before this row, if it is summarised; the first one keeps its place."""
-        log = self.log
-        before = bisect_left(log.users, made, key=lambda ordinal: log.rendered_group(ordinal).start)
-        newest = log.users[before - 1] if before else None
-        if newest is None or newest >= self.cut.groups or before == 1:
-            return None
-        return log.rendered_group(newest)
 
     def beside(self) -> list[Group]:
         """Returns the summarised groups that are shown verbatim as well, in order.
@@ -180,19 +174,16 @@ class Rows:
                 break
             if any(log.rows[at].pinned and not self._is_hidden(at) for at in range(group.start, group.end)):
                 found[group.start] = group
-        for ordinal in (*log.users[:1], *self.cut.pinned):
+        for ordinal in (*log.users[:1], *self.cut.pinned, *self._newest_user):
             if ordinal < self.cut.groups:
                 group = log.rendered_group(ordinal)
                 found[group.start] = group
-        if self._newest_user is not None:
-            found[self._newest_user.start] = self._newest_user
         return [found[start] for start in sorted(found)]
 
     def around_thread(self) -> tuple[list[Group], list[Group]]:
         """Returns them in two: from the newest user message on they stand behind the thread, the others before it."""
-        beside, newest = self.beside(), self._newest_user
-        at = len(beside) if newest is None else beside.index(newest)
-        return beside[:at], beside[at:]
+        beside, from_row = self.beside(), min(map(self.log.row_of, self._newest_user), default=self.first)
+        return [one for one in beside if one.start < from_row], [one for one in beside if one.start >= from_row]
 
     def of(self, group: Group) -> Sequence[Entry]:
         """Returns the rows of a group as they are shown."""
