@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,9 +88,9 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
         hides_system: True if a prompt of the host's factory replaces stored system rows.
     """
     rows = Rows(log, cut, hides_system=hides_system)
-    texts = {node: text for node in nodes_of(log, cut) if (text := text_of(node)) is not None}
+    texts = texts_of(nodes_of(log, cut), text_of)
     before, behind = rows.around_thread()
-    top = [*_top(rows, before, texts)]
+    top = [*top_rows(rows, before, texts)]
     newest = [entry for group in behind for entry in rows.of(group)]
     groups = [(group, rows.of(group)) for group in log.from_row(rows.first)]
     verbatim = [entry for group, entries in groups if not group.open for entry in entries]
@@ -128,7 +128,12 @@ def first_row(log: Log, cut: Cut) -> int:
     return max(log.rendered_group(cut.groups - 1).end, min(log.row_of(cut.groups), kept_from))
 
 
-def _top(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
+def texts_of(nodes: Iterable[Node], text_of: TextOf) -> dict[Node, Summary]:
+    """Returns the nodes that have a text, with it."""
+    return {node: text for node in nodes if (text := text_of(node)) is not None}
+
+
+def top_rows(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
     """Yields the row of each node after the verbatim groups of its range."""
     log, cut = rows.log, rows.cut
     if cut.since and not log.opens_with_user():

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from context_summarize.messages.reading import is_call, is_of_user, is_result, result_block_id, result_value
@@ -63,10 +62,10 @@ class PartRow(NamedTuple):
 
 def read_group(
     rows: Iterable[Row],
-    answers: Mapping[int, Sequence[Call]] = MappingProxyType({}),
-    missing: Sequence[Call] = (),
-    redact: Redact | None = None,
-    first_user: JsonRow | None = None,
+    answers: Mapping[int, Sequence[Call]],
+    missing: Sequence[Call],
+    redact: Redact | None,
+    first_user: JsonRow | None,
 ) -> list[PartRow]:
     """Returns the rendered rows of one group, which no other row changes.
 
