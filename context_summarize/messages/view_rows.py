@@ -8,6 +8,7 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
+from context_summarize.messages.host_copy import TIME
 from context_summarize.messages.reading import (
     arguments_of,
     block_type,
@@ -20,7 +21,6 @@ from context_summarize.messages.reading import (
 )
 from context_summarize.messages.rows import NO_RESULT, SHOWN, SOURCE, Call, JsonRow, Row, compact_json, copy_json
 from context_summarize.messages.text import block_text, content_text, image_source, is_image
-from context_summarize.messages.timing import TIME
 
 _PUBLIC = "amplifier_public_"
 """Beginning of the metadata keys that say how a host shows a row."""
