@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from context_summarize.background import LONG
-from context_summarize.core.entries import Entry, group_entries
-from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.entries import Entry, Group, Grouper, group_entries
 from context_summarize.core.nodes import Node
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json

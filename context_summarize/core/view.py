@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.core.cut import Cut
-from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
+from context_summarize.core.entries import HARD_FLOOR, Entry, Group, shortened_row
 from context_summarize.core.frames import no_summary, opening_entry, row_hint, summary_entry
-from context_summarize.core.groups import Group
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
