@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice
 
 from context_summarize.core.log import Log
@@ -58,7 +57,7 @@ def context(
 
 def _said(row: Row, redact: Redact | None, most: float) -> str:
     """Returns what a row says and what it calls; of a longer text the beginning (two thirds) and the end."""
-    clean: Redact = redact if redact and not (row.is_clean and redact is redact_known) else partial(str)
+    clean: Redact = redact if redact and not (row.is_clean and redact is redact_known) else str
     text = escape_marks(clean("\n".join([prose(row), *(f"call {named(call, clean)}" for call in row.calls)]))).strip()
     if len(text) <= most:
         return text

@@ -10,12 +10,11 @@ from typing import Literal
 
 from context_summarize.core.cut import Cut, Shortening
 from context_summarize.core.entries import HARD_FLOOR, Entry, short_length
-from context_summarize.core.frames import no_summary, opening_entry, summary_entry
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, estimated, with_children
 from context_summarize.core.parts import Forced, parts_of
-from context_summarize.core.view import Rows, TextOf, View, first_row, nodes_of
+from context_summarize.core.view import Rows, TextOf, View, first_row, nodes_of, texts_of, top_rows
 from context_summarize.redaction import withholds
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -131,19 +130,10 @@ class Draft:
 
     def _size(self) -> int:
         """Returns the tokens of the view without its thread."""
-        log, cut, rows = self._log, self.cut, self._rows()
-        before = [entry for group in rows.beside() for entry in rows.of(group)]
-        if cut.since and not log.opens_with_user():
-            before.append(opening_entry(log))
-        if cut.is_bare and cut.groups:
-            before.append(no_summary(log, cut.groups))
-        nodes = 0 if cut.is_bare else sum(map(self._size_of, nodes_of(log, cut)))
+        rows, texts = self._rows(), texts_of(nodes_of(self._log, self.cut), self._given.text_of)
         gone = bisect_left(self._groups, rows.first, key=lambda group: group.start)
-        return _tokens(before) + nodes + self._sizes[len(self._groups) - gone]
-
-    def _size_of(self, node: Node) -> int:
-        text = self._given.text_of(node)
-        return estimated([node]) if text is None else summary_entry(self._log, node, text).tokens
+        top = _tokens(top_rows(rows, rows.beside(), texts))
+        return top + estimated(self._missing(self.cut)) + self._sizes[len(self._groups) - gone]
 
     def _missing(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut whose texts are not known."""

@@ -41,7 +41,7 @@ def _summary_entry(log: Log, node: Node, summary: Summary) -> Entry:
     told = "" if node.first_group else f"{_TOLD}{recall}]\n"
     tag = tag_of(text)
     content = f"{told}[Summary {tag} of messages {first} to {last}]\n{text}\n[End of summary {tag}]"
-    return own_entry(log, _row(content, log.summary_role, key=node.key, level=node.level, messages=[first, last]))
+    return _entry(log, content, log.summary_role, key=node.key, level=node.level, messages=[first, last])
 
 
 def tag_of(text: str) -> str:
@@ -56,11 +56,7 @@ def no_summary(log: Log, groups: int) -> Entry:
     """Returns the row that replaces all summaries before a rendered group if they do not fit."""
     _, last = log.message_range(0, groups)
     text = f"[messages 1–{last} of the conversation: no room for a summary]"
-    return own_entry(log, _row(text, log.summary_role, messages=[1, last]))
-
-
-def _row(content: str, role: str, **marks: object) -> JsonRow:
-    return {"role": role, "content": content, "metadata": {**SHOWN, "source": SOURCE, **LASTING, **marks}}
+    return _entry(log, text, log.summary_role, messages=[1, last])
 
 
 def thread_entry(log: Log, text: str, groups: int) -> Entry:
@@ -69,16 +65,17 @@ def thread_entry(log: Log, text: str, groups: int) -> Entry:
     hint = f' More of any line: {NAME}(words="a value from it").' if log.recall else ""
     text = neutralised(without_surrogates(text))
     told = f"[Thread of messages 1 to {last}: {_QUOTES}{hint}]"
-    return own_entry(log, _row(f"{told}\n{text}\n[End of thread {tag_of(text)}]", log.summary_role, notes=[1, last]))
+    return _entry(log, f"{told}\n{text}\n[End of thread {tag_of(text)}]", log.summary_role, notes=[1, last])
 
 
 def opening_entry(log: Log) -> Entry:
     """Returns the first row of a view whose history begins with an assistant row, which some providers refuse."""
-    return own_entry(log, _row(CONTINUES, "user"))
+    return _entry(log, CONTINUES, "user")
 
 
-def own_entry(log: Log, row: JsonRow) -> Entry:
+def _entry(log: Log, content: str, role: str, **marks: object) -> Entry:
     """Returns a row that is in no history, with its size."""
+    row: JsonRow = {"role": role, "content": content, "metadata": {**SHOWN, "source": SOURCE, **LASTING, **marks}}
     return Entry(None, row, measure(row, log.count))
 
 

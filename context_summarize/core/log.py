@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from context_summarize.background import LONG
-from context_summarize.core.entries import Entry, group_entries
-from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.entries import Entry, Group, Grouper, group_entries
 from context_summarize.core.nodes import Node
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json
@@ -127,28 +126,15 @@ class Log:
         """Returns the rendered group of this number."""
         return self.groups[self.rendered[ordinal]]
 
-    def group_position(self, row: int) -> int:
-        """Returns the position of the first closed group that starts at or after this row."""
-        return bisect_right(self.groups, row - 1, key=lambda group: group.start)
-
     def from_row(self, row: int) -> list[Group]:
         """Returns all groups that start at or after this row, the open one included."""
-        return [*self.groups[self.group_position(row) :], *self.open_groups]
+        return [*self.groups[bisect_left(self.groups, row, key=lambda group: group.start) :], *self.open_groups]
 
     def row_of(self, ordinal: int) -> int:
         """Returns the first row of this rendered group; after the last one, that of the open group, or the end."""
         if ordinal < len(self.rendered):
             return self.rendered_group(ordinal).start
         return self.open_groups[0].start if self.open_groups else len(self.rows)
-
-    def row_after(self, ordinal: int, keep_from: int) -> int:
-        """Returns the row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
-
-        Unrendered rows right after these groups are left out of the view too, unless they are at `keep_from` or later.
-        """
-        if ordinal == 0:
-            return 0
-        return max(self.rendered_group(ordinal - 1).end, min(self.row_of(ordinal), keep_from))
 
     def summarisable(self, keep_recent: int) -> int:
         """Returns how many rendered groups lie wholly before the newest `keep_recent` rows; never the newest group."""
@@ -165,7 +151,7 @@ class Log:
                 return rows if results.issuperset(call.id for call in row.calls) else at
             if row.rendered and row.role in ("user", "assistant") and not row.result_ids:
                 break
-            results.update(row.result_ids if row.rendered else ())
+            results.update(row.result_ids)
         return rows
 
     def closed_before(self, row: int) -> int:

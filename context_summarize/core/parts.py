@@ -135,7 +135,7 @@ class Parts:
             self._add(leaf)
         for place in [*self.log.readings]:  # a copy, because a thread may be adding to it
             if place[0] < self.end:
-                del self.log.readings[place]
+                self.log.readings.pop(place, None)
 
     def _next_leaf(self) -> Node | None:
         """Returns the next leaf; None while it is not closed."""
@@ -168,11 +168,6 @@ class Parts:
     def count(self, until: int) -> int:
         """Returns how many leaves end at or before this rendered group."""
         return bisect_right(self.leaves, until, key=lambda leaf: leaf.end_group)
-
-    def ends_at(self, group: int) -> bool:
-        """Returns True if a leaf ends at this rendered group, or none is before it."""
-        count = self.count(group)
-        return group == (self.leaves[count - 1].end_group if count else 0)
 
     def tree(self, until: int) -> tuple[Node, ...]:
         """Returns the nodes that represent the leaves before this rendered group, the oldest first."""

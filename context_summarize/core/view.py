@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.core.cut import Cut
-from context_summarize.core.entries import HARD_FLOOR, Entry, shortened_row
+from context_summarize.core.entries import HARD_FLOOR, Entry, Group, shortened_row
 from context_summarize.core.frames import no_summary, opening_entry, row_hint, summary_entry
-from context_summarize.core.groups import Group
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
@@ -88,24 +87,21 @@ def view(log: Log, cut: Cut, text_of: TextOf, *, hides_system: bool = False) -> 
         hides_system: True if a prompt of the host's factory replaces stored system rows.
     """
     rows = Rows(log, cut, hides_system=hides_system)
-    texts = {node: text for node in nodes_of(log, cut) if (text := text_of(node)) is not None}
+    texts = texts_of(nodes_of(log, cut), text_of)
     before, behind = rows.around_thread()
-    top = [*_top(rows, before, texts)]
+    top = [*top_rows(rows, before, texts)]
     newest = [entry for group in behind for entry in rows.of(group)]
-    verbatim, left = list[Entry](), sum(entry.tokens for entry in (*top, *newest))
-    for group in log.groups[log.group_position(rows.first) :]:
-        entries = rows.of(group)
-        verbatim += entries
-        if group.start < rows.since:
-            left += sum(entry.tokens for entry in entries)
-    open_rows = [entry for group in log.open_groups for entry in rows.of(group)]
+    groups = [(group, rows.of(group)) for group in log.from_row(rows.first)]
+    verbatim = [entry for group, entries in groups if not group.open for entry in entries]
+    there = [entry for group, entries in groups if group.start < rows.since and not group.open for entry in entries]
+    open_rows = [entry for group, entries in groups if group.open for entry in entries]
     return View(
         texts=texts,
         top=top,
         newest=newest,
         verbatim=verbatim,
         open=open_rows,
-        left=left,
+        left=sum(entry.tokens for entry in (*top, *newest, *there)),
         shortened=rows.cut_rows([*top, *newest, *verbatim, *open_rows]),
     )
 
@@ -121,11 +117,22 @@ def nodes_of(log: Log, cut: Cut) -> tuple[Node, ...]:
 
 
 def first_row(log: Log, cut: Cut) -> int:
-    """Returns the row at which the verbatim part begins."""
-    return log.row_after(cut.groups, log.row_after_number(cut.rows) - cut.keep_recent)
+    """Returns the row at which the verbatim part begins.
+
+    Unrendered rows right after the summarised groups are left out too, unless they were among the newest rows.
+    """
+    if not cut.groups:
+        return 0
+    kept_from = log.row_after_number(cut.rows) - cut.keep_recent
+    return max(log.rendered_group(cut.groups - 1).end, min(log.row_of(cut.groups), kept_from))
 
 
-def _top(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
+def texts_of(nodes: Iterable[Node], text_of: TextOf) -> dict[Node, Summary]:
+    """Returns the nodes that have a text, with it."""
+    return {node: text for node in nodes if (text := text_of(node)) is not None}
+
+
+def top_rows(rows: Rows, beside: list[Group], texts: Mapping[Node, Summary]) -> Iterator[Entry]:
     """Yields the row of each node after the verbatim groups of its range."""
     log, cut = rows.log, rows.cut
     if cut.since and not log.opens_with_user():
@@ -153,18 +160,12 @@ class Rows:
         self._bound_from = log.row_after_number(cut.bound_from)
         self._open_at = log.open_at(self._bound_from)
         """The row whose calls were open then."""
-        self._newest_user = self._newest_user_before(log.row_after_number(cut.rows))
+        made = log.row_after_number(cut.rows)
+        users = bisect_left(log.users, made, key=log.row_of)
+        self._newest_user = [at for at in log.users[max(1, users - 1) : users] if at < cut.groups]
+        """The newest user message, if it is summarised; the first one keeps its place."""
         pinned = map(log.rendered_group, cut.pinned)
         self.pinned = {row for group in pinned for row in range(group.start, group.end)}
-
-    def _newest_user_before(self, made: int) -> Group | None:
-        """Returns the newest user message before this row, if it is summarised; the first one keeps its place."""
-        log = self.log
-        before = bisect_left(log.users, made, key=lambda ordinal: log.rendered_group(ordinal).start)
-        newest = log.users[before - 1] if before else None
-        if newest is None or newest >= self.cut.groups or before == 1:
-            return None
-        return log.rendered_group(newest)
 
     def beside(self) -> list[Group]:
         """Returns the summarised groups that are shown verbatim as well, in order.
@@ -177,19 +178,16 @@ class Rows:
                 break
             if any(log.rows[at].pinned and not self._is_hidden(at) for at in range(group.start, group.end)):
                 found[group.start] = group
-        for ordinal in (*log.users[:1], *self.cut.pinned):
+        for ordinal in (*log.users[:1], *self.cut.pinned, *self._newest_user):
             if ordinal < self.cut.groups:
                 group = log.rendered_group(ordinal)
                 found[group.start] = group
-        if self._newest_user is not None:
-            found[self._newest_user.start] = self._newest_user
         return [found[start] for start in sorted(found)]
 
     def around_thread(self) -> tuple[list[Group], list[Group]]:
         """Returns them in two: from the newest user message on they stand behind the thread, the others before it."""
-        beside, newest = self.beside(), self._newest_user
-        at = len(beside) if newest is None else beside.index(newest)
-        return beside[:at], beside[at:]
+        beside, from_row = self.beside(), min(map(self.log.row_of, self._newest_user), default=self.first)
+        return [one for one in beside if one.start < from_row], [one for one in beside if one.start >= from_row]
 
     def of(self, group: Group) -> Sequence[Entry]:
         """Returns the rows of a group as they are shown."""

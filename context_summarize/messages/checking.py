@@ -12,9 +12,6 @@ from context_summarize.errors import MessageError
 from context_summarize.messages.reading import id_of
 from context_summarize.messages.rows import MAX_DEPTH, MAX_INT_BITS, ROLES, JsonRow
 
-_SHARED = "role content metadata timestamp type text id name tool arguments input tool_calls tool_call_id"
-_KEYS = {key: key for key in _SHARED.split(" ")}
-"""Rows parsed from JSON have their own copy of every key. Sharing the common keys saves memory in long sessions."""
 _SCALARS = (str, int, float, bool, type(None))
 
 
@@ -48,7 +45,7 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
 
 def _checked_key(key: Any, where: str) -> Any:
     if type(key) is str:
-        return _KEYS.get(key, key)
+        return sys.intern(key)  # rows parsed from JSON have their own copy of every key
     if not isinstance(key, _SCALARS):
         raise MessageError(f"{where} has a key of type {type(key).__name__}; pass strings as keys")
     return _checked_int(key, f"a key of {where}") if isinstance(key, int) else key

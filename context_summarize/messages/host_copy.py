@@ -1,15 +1,22 @@
-"""The copy of the history that a host saves by itself, and brings back when it resumes a session."""
+"""What hosts do with rows beside the view: they set and save the time of each, and bring back a copy of the history."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook
-from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow, saved_json
-from context_summarize.messages.timing import timeless
+from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow, compact_json, saved_json
 
+TIME = "timestamp"
+"""The time of a row in its metadata: hosts expect a context to set it, save it, and replay a session by it.
+
+A row gets nothing else, and gets a time only if the host gave none. A model does not need it: sizes, keys and records
+do not depend on it.
+"""
 _PRIVATE = dict.fromkeys(("thinking_block", "thinking_text", "content_blocks"))
 
 
@@ -50,3 +57,41 @@ def _as_saved(row: JsonRow) -> str:
 
 def _leading_system(rows: Iterable[JsonRow]) -> Iterable[JsonRow]:
     return itertools.takewhile(lambda row: row["role"] in SYSTEM_ROLES and not is_hook(row), rows)
+
+
+def time_text(seconds: float) -> str:
+    """Returns a time in seconds since 1970 in the form of rows: ISO 8601, UTC, milliseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def set_times(rows: Iterable[JsonRow], now: str, ours: Iterable[JsonRow] = ()) -> None:
+    """Sets the time of each row without one: the time of an equal row among `ours`, in order, else `now`."""
+    without = [row for row in rows if not _has_time(row)]
+    known: dict[str, deque[JsonRow]] = defaultdict(deque)
+    for row in filter(_has_time, ours) if without else ():
+        known[compact_json(timeless(row))].append(row)
+    marks = {TIME: now}  # shared by all rows that have no other mark
+    for row in without:
+        same = known.get(compact_json(timeless(row))) if known else None
+        if same:
+            row["metadata"] = same.popleft().get("metadata")
+        else:
+            row["metadata"] = {**row["metadata"], **marks} if row.get("metadata") else marks
+
+
+def timeless(row: JsonRow) -> JsonRow:
+    """Returns the row without its time, for comparisons."""
+    marks = row.get("metadata")
+    if marks is not None and not isinstance(marks, dict):
+        return row
+    kept = {key: value for key, value in row.items() if key != "metadata"}
+    left = {key: value for key, value in (marks or {}).items() if key != TIME}
+    return {**kept, "metadata": left} if left else kept
+
+
+def _has_time(row: JsonRow) -> bool:
+    """Returns True if the host gave a time, in the metadata or as a key of the row, or if the metadata is no dict."""
+    marks = row.get("metadata")
+    if marks is not None and not isinstance(marks, dict):
+        return True
+    return (marks or {}).get(TIME) is not None or row.get(TIME) is not None

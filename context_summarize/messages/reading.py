@@ -131,9 +131,11 @@ def arguments_of(value: Any) -> Any:
     return {} if value is None else value
 
 
-def has_id(entry: Any) -> bool:
-    """Returns True for a block or a `tool_calls` entry with a usable id."""
-    return isinstance(entry, dict) and bool(id_of(entry.get("id")))
+def call_entries(raw: JsonRow) -> list[Any]:
+    """Returns the entries of `tool_calls` with a usable id."""
+    entries = raw.get("tool_calls")
+    listed = entries if isinstance(entries, list | tuple) else ()
+    return [entry for entry in listed if isinstance(entry, dict) and id_of(entry.get("id"))]
 
 
 def _call(entry: Mapping[str, Any]) -> Call:
@@ -151,8 +153,7 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
     blocks = [_call(block) for block in blocks_of(raw) if is_call(block)]
     yield from blocks
     twice = Counter(call.id for call in blocks)
-    entries = raw.get("tool_calls")
-    for call in map(_call, filter(has_id, entries if isinstance(entries, list | tuple) else ())):
+    for call in map(_call, call_entries(raw)):
         twice[call.id] -= 1
         if twice[call.id] < 0:
             yield call

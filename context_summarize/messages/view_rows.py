@@ -8,9 +8,11 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
+from context_summarize.messages.host_copy import TIME
 from context_summarize.messages.reading import (
     arguments_of,
     block_type,
+    call_entries,
     id_of,
     is_call,
     is_result,
@@ -19,7 +21,6 @@ from context_summarize.messages.reading import (
 )
 from context_summarize.messages.rows import NO_RESULT, SHOWN, SOURCE, Call, JsonRow, Row, compact_json, copy_json
 from context_summarize.messages.text import block_text, content_text, image_source, is_image
-from context_summarize.messages.timing import TIME
 
 _PUBLIC = "amplifier_public_"
 """Beginning of the metadata keys that say how a host shows a row."""
@@ -48,10 +49,8 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
         return None
     if row.role == "tool":
         out["tool_call_id"] = row.result_ids[0]
-    if row.calls and isinstance(entries := raw.get("tool_calls"), list | tuple):
-        named = ((entry, id_of(entry.get("id"))) for entry in entries if isinstance(entry, dict))
-        shown = [{**copy_json(entry), "id": id_} for entry, id_ in named if id_]
-        out |= {"tool_calls": shown} if shown else {}
+    if row.calls and (entries := call_entries(raw)):
+        out["tool_calls"] = [{**copy_json(entry), "id": id_of(entry["id"])} for entry in entries]
     return _mended(out, row) if refusal(out) else out
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.events import FAILURE, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.host_types import Provider
+from context_summarize.messages.host_copy import timeless
 from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json, equal_prefix
-from context_summarize.messages.timing import timeless
 from context_summarize.messages.view_rows import refusal
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager

@@ -11,10 +11,9 @@ from context_summarize.core.log import Log
 from context_summarize.errors import MessageError
 from context_summarize.history_file import HistoryFile
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.host_copy import repaired
+from context_summarize.messages.host_copy import repaired, set_times, time_text
 from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow, Row, equal_prefix
-from context_summarize.messages.timing import set_times, time_text
 from context_summarize.session.saved import moved, named
 from context_summarize.session.state import Session
 

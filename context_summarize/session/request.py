@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from context_summarize.core.draft import Plan
-from context_summarize.core.kept import kept
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import next_plan, plan
 from context_summarize.core.view import View
@@ -202,7 +201,7 @@ class Requests:
         change = Change(
             before=shown,
             after=after,
-            values=kept(session.thread, (session.cut.groups, cut.groups), shown, after),
+            values=session.thread.kept((session.cut.groups, cut.groups), shown, after),
             rows=len(session.log),
             plan=chosen,
             from_cache=len(new & self._texts.stored),

@@ -126,7 +126,7 @@ async def _cut(data: Any, log: Log) -> Cut | None:
         return cut
     parts = parts_of(log, cut.ends)
     await in_thread(parts.backlog(), parts.take_in)
-    return cut if parts.ends_at(cut.groups) else None
+    return cut if any(leaf.end_group == cut.groups for leaf in parts.leaves) else None
 
 
 def named(pins: Iterable[int], log: Log) -> list[list[Any]]:

@@ -240,7 +240,7 @@ class Session:
     def put(self, cut: Cut) -> None:
         """Makes a cut the one in force, and begins to save it."""
         self.cuts = (*self.cuts, cut)[-MOST_CUTS - 1 :]
-        self.log.forget_before(self.log.row_after(cut.groups, 0))
+        self.log.forget_before(self.log.row_of(cut.groups))
         self.texts.keep(nodes_of(self.log, cut))
         self.saved.put(self.log, self.cuts)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from context_summarize.core.draft import Plan
-from context_summarize.core.kept import Kept
+from context_summarize.core.thread import Kept
 from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
 from context_summarize.session.request_limits import RequestLimits

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from context_summarize.messages.reading import is_call, is_of_user, is_result, result_block_id, result_value
@@ -63,10 +62,10 @@ class PartRow(NamedTuple):
 
 def read_group(
     rows: Iterable[Row],
-    answers: Mapping[int, Sequence[Call]] = MappingProxyType({}),
-    missing: Sequence[Call] = (),
-    redact: Redact | None = None,
-    first_user: JsonRow | None = None,
+    answers: Mapping[int, Sequence[Call]],
+    missing: Sequence[Call],
+    redact: Redact | None,
+    first_user: JsonRow | None,
 ) -> list[PartRow]:
     """Returns the rendered rows of one group, which no other row changes.
 
@@ -81,7 +80,7 @@ def read_group(
     for at, row in enumerate(rows):
         if row.rendered:
             is_known, secrets = redact is redact_known, list[str]()
-            search = partial(_searched, redact, secrets) if redact and not (is_known and row.is_clean) else _unchanged
+            search: Redact = partial(_searched, redact, secrets) if redact and not (is_known and row.is_clean) else str
             calls, unanswered = answers.get(at, ()), () if at else missing
             texts = [text for text in _texts(row, calls, search, first_user) if text.text]
             texts += [PartText("call", f"[call {search(call.name)}: {NO_RESULT}]") for call in unanswered]
@@ -97,10 +96,6 @@ def _searched(redact: Redact, secrets: list[str], text: str) -> str:
     if clean != text:
         secrets.append(clean)
     return clean
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 def _tool_name(row: Row, calls: Sequence[Call], redact: Redact, *, is_alone: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.entries import Group, Grouper
 from context_summarize.core.log import Log
 from context_summarize.core.view import nodes_of
 from context_summarize.messages.checking import normalise
