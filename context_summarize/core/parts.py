@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 from context_summarize.core.context import context, rows_around
@@ -214,9 +215,25 @@ def _around(log: Log, node: Node) -> tuple[list[int], list[int]]:
     return rows_around(log, node.first_group, None if node.ends_early else node.end_group)
 
 
-def numbered_from(log: Log, node: Node, text: str, first: int = 1) -> str:
-    """Returns the text of a node with marks that count from the log's message `first`; by default as readers do."""
+def numbered_from(log: Log, node: Node, text: str, merge: Node | None = None) -> str:
+    """Returns the text of a node with the marks of the session, or with those of a merge, for its summariser."""
     start, end = log.message_range(node.first_group, node.end_group)
-    before, after = _around(log, node) if not node.children else ([], [])
-    context_numbers = [number and number - first + 1 for number in map(log.number_of, (*before, *after))]
-    return renumber(text, start - first + 1, end - start + 1, context_numbers)
+    first, outside = 1, list[int | None]()
+    if merge is not None:
+        first, outside = log.message_range(merge.first_group, merge.end_group)[0], _numbers_around(log, merge)
+
+    def marked(number: int | None) -> str:
+        if number is None:
+            return ""
+        return f"b{outside.index(number) + 1}" if number in outside else f"m{number - first + 1}"
+
+    return renumber(text, start - first + 1, end - start + 1, [*map(marked, _numbers_around(log, node))])
+
+
+def _numbers_around(log: Log, node: Node) -> list[int | None]:
+    """Returns the messages around a part, `b1` first; for a merge those around its parts that are not in it."""
+    if not node.children:
+        return [log.number_of(row) for row in chain(*_around(log, node))]
+    first, last = log.message_range(node.first_group, node.end_group)
+    found = {number for child in node.children for number in _numbers_around(log, child)}
+    return [*sorted(number for number in found if number and not first <= number <= last)]

@@ -69,8 +69,7 @@ def make_job(node: Node, log: Log, children: Sequence[Summary], count: Count) ->
     if not node.children:
         text = source(log, node)
         return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus)
-    start, _ = log.message_range(node.first_group, node.end_group)
-    texts = [numbered_from(log, one, child.text, start) for one, child in zip(node.children, children, strict=True)]
+    texts = [numbered_from(log, one, child.text, node) for one, child in zip(node.children, children, strict=True)]
     size = sum(child.tokens for child in children)
     return Job(node.key, node.level, numbered(texts), size, node.summary_tokens, count=len(children))
 

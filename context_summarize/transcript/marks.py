@@ -24,24 +24,26 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def renumber(text: str, first: int, count: int, context: Sequence[int | None] = ()) -> str:
+def renumber(text: str, first: int, count: int, context: Sequence[str] = ()) -> str:
     """Returns a summary whose marks count from another message. Marks of no message are left out.
 
     Args:
         first: the new number of the part's first message.
         count: how many messages the part has; 0 to leave out all marks.
-        context: the new number of each row around the part, `b1` first; None for one without, or below 1.
+        context: the new mark of each row around the part, `b1` first, such as "m7"; "" for one without.
     """
-    places: dict[str, Sequence[int | None]] = {"m": range(first, first + count), "b": context}
+
+    def of(letter: str, place: int) -> str:
+        if letter == "m":
+            return f"m{first + place}" if 0 <= place < count else ""
+        return context[place] if 0 <= place < len(context) else ""
 
     def renumbered(found: re.Match[str]) -> str:
         out, letter, at = "", "m", 0
         for one in _ONE.finditer(found[1]):
             letter = one[1] or letter
-            place, numbers = int(one[2]) - 1, places[letter]
-            new = numbers[place] if 0 <= place < len(numbers) else None
-            if new is not None and new > 0:
-                out += f"{found[1][at : one.start()] if out else ''}m{new}"
+            if new := of(letter, int(one[2]) - 1):
+                out += f"{found[1][at : one.start()] if out else ''}{new}"
             at = one.end()
         blank = " " if found[0][0] == " " else ""
         return f"{blank}[{out}{found[2]}" if out or not found[2] else ""

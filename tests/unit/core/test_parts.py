@@ -19,7 +19,7 @@ from context_summarize.core.nodes import (
     merge_node,
     segment_key,
 )
-from context_summarize.core.parts import Ends, Parts, derive_segment_tokens
+from context_summarize.core.parts import Ends, Parts, derive_segment_tokens, numbered_from
 from context_summarize.messages.rows import JsonRow
 from tests.support.inside import grouped
 from tests.support.parts import log_of, text_of
@@ -127,6 +127,21 @@ def test_a_merge_stands_for_the_whole_run_one_level_up():
     others = [merged(leaves, template="u"), merged(leaves, tokens=10), merged(leaves[::-1])]
     assert len({made.key for made in (node, *others)}) == 4
     assert merged((node, leaves[1])).level == 2
+
+
+def test_what_a_summary_cites_from_around_its_part_is_cited_in_merges_and_views_too():
+    """Around the parts stand: the request and the agent's last words before them, and the row behind."""
+    asked = [user("Keep the table of limits in the page, please, and write a test. " * 3), assistant("I begin.")]
+    log = log_of([*asked, *(assistant(f"step {at}") for at in range(8))])
+    leaves = tuple(Node(f"k{at}", 0, at, at + 2, 100, 512) for at in (2, 4))
+    merge, said = merged(leaves), "as [b1] asks, [m1]; then [b3]"
+
+    shown = [numbered_from(log, leaf, said) for leaf in leaves]
+    read = [numbered_from(log, leaf, said, merge) for leaf in leaves]
+
+    assert shown == ["as [m1] asks, [m3]; then [m5]", "as [m1] asks, [m5]; then [m7]"]
+    assert read == ["as [b1] asks, [m1]; then [m3]", "as [b1] asks, [m3]; then [b3]"]
+    assert [numbered_from(log, merge, text) for text in read] == shown
 
 
 def digits(leaves: int, most: int) -> list[int]:

@@ -27,12 +27,12 @@ from context_summarize.transcript.marks import mark, renumber
     ],
 )
 def test_a_mark_gets_the_number_that_its_message_has(text, shown):
-    assert renumber(text, 101, 10, [55, None]) == shown
+    assert renumber(text, 101, 10, ["m55", ""]) == shown
 
 
 def test_a_merge_counts_from_its_own_first_message():
-    """The second child has messages 11 to 20 of the merge, and its context is 3 and one before the merge."""
-    assert renumber("[m2] after [b1], not [b2]", 11, 10, [3, -4]) == "[m12] after [m3], not"
+    """The second child has messages 11 to 20 of the merge, its context message 3 and one before the merge."""
+    assert renumber("[m2] after [b1], not [b2]", 11, 10, ["m3", "b1"]) == "[m12] after [m3], not [b1]"
 
 
 def test_a_bracket_of_others_is_no_mark():
