@@ -62,7 +62,7 @@ def test_the_page_shows_the_request_after_a_compaction() -> None:
 async def test_the_readme_says_how_the_demo_goes() -> None:
     provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     played = await replay(RECORDING, provider)
-    times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]
+    times = ("nine", "ten", "eleven", "twelve")[len(played.compactions) - 9]
     page = README.read_text("utf-8")
     assert f"grows to {played.history_tokens:,} tokens" in page
     assert f"each of {times} compactions" in page
