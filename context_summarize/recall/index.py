@@ -124,7 +124,7 @@ class PassageIndex:
         for row, with_words in groupby(sorted(scores), key=self._row):
             if row in held:
                 found_places = self._places(tuple(with_words), scores, frozenset(held[row]), len(terms))
-                hits += _apart(found_places) if every_place else found_places[:1]
+                hits += found_places if every_place else found_places[:1]
         hits.sort(key=lambda hit: (-hit.score, -hit.number))
         nowhere = tuple(word for word, found in terms.items() if not found)
         most = max(map(len, held.values()), default=0)
@@ -207,15 +207,6 @@ def _parts(word: str) -> list[str]:
         return ["".join(pair) for pair in pairwise(characters)]
     parts = [part.casefold() for part in _HUMP.sub(" ", word.strip('"')).split() if _tokens(part)]
     return parts if len(parts) > 1 else []
-
-
-def _apart(places: Iterable[Hit]) -> list[Hit]:
-    """Returns the best places that do not overlap."""
-    kept: list[Hit] = []
-    for place in places:
-        if len(kept) < _ROWS and all(place.end <= other.start or place.start >= other.end for other in kept):
-            kept.append(place)
-    return kept
 
 
 def passages(text: str) -> Iterator[tuple[int, int]]:

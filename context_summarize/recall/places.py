@@ -63,19 +63,23 @@ class Places:
         blocks: list[tuple[int, int, str]] = []
         spans: dict[int, list[tuple[int, int]]] = {}
         quoted = 0
-        for hit in hits[: _QUOTED + _NAMED]:
+        for hit in hits:
             others = spans.setdefault(hit.number, [])
-            start, end = _beside(others, *_grown(self._rows.row(hit.number).searched, hit, longest), hit)
-            if start >= end:
+            if any(first < hit.end and hit.start < last for first, last in others):
                 continue
+            start, end = _grown(self._rows.row(hit.number).searched, hit, longest)
+            start = max([start, *(last for _, last in others if last <= hit.start)])
+            end = min([end, *(first for first, _ in others if first > hit.start)])
             block = "" if quoted == _QUOTED or self._has_few(hit) else self._place(hit, start, end)
             if not blocks and answers.size(block) > room:
                 block = f"{block[: answers.fit(block, room - 10)]} …"
             if block and answers.size(block) <= room:
                 quoted += 1
-                others.append((start, end))
-            elif answers.size(block := self._line(hit)) > room:
+            elif len(blocks) == _QUOTED + _NAMED or answers.size(block := self._line(hit)) > room:
                 break
+            else:
+                start, end = hit.start, hit.end
+            others.append((start, end))
             blocks.append((hit.number, hit.start, block))
             room -= answers.size(block)
         title = f"{counted(quoted, 'place')}{'' if in_order else ', best first'}; some of these words are in"
@@ -118,13 +122,6 @@ def _missing(found: Findings) -> str:
     if found.most < len(found.words):
         said += f". No message has more than {found.most} of the {len(found.words)} words"
     return said
-
-
-def _beside(others: Sequence[tuple[int, int]], start: int, end: int, hit: Hit) -> tuple[int, int]:
-    """Returns what other places of the same message leave of a hit's place; nothing if they hold the hit."""
-    start = max([start, *(last for first, last in others if first <= hit.start)])
-    end = min([end, *(first for first, _ in others if first > hit.start)])
-    return (start, end) if start < hit.end else (end, end)
 
 
 def _grown(text: str, hit: Hit, longest: int) -> tuple[int, int]:
