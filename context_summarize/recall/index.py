@@ -7,10 +7,9 @@ import sqlite3
 import unicodedata
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeAlias
 
 import regex
 
@@ -40,10 +39,6 @@ who whom whose why will with would you your user users asked say says wrote
 """
 _STOP_WORDS = frozenset(_STOP_LIST.split())
 """Words of a question that do not say what it is about, even if few messages contain them."""
-
-
-_Scores: TypeAlias = Mapping[int, Mapping[str, float]]
-"""For passages the words that they have, each with its score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +118,9 @@ class PassageIndex:
         hits: list[Hit] = []
         for row, with_words in groupby(sorted(scores), key=self._row):
             if row in held:
-                found_places = self._places(tuple(with_words), scores, frozenset(held[row]), len(terms))
-                hits += _apart(found_places) if every_place else found_places[:1]
+                of_row = {passage: scores[passage] for passage in with_words}
+                found_places = self._places(of_row, frozenset(held[row]), len(terms))
+                hits += found_places if every_place else found_places[:1]
         hits.sort(key=lambda hit: (-hit.score, -hit.number))
         nowhere = tuple(word for word, found in terms.items() if not found)
         most = max(map(len, held.values()), default=0)
@@ -133,13 +129,14 @@ class PassageIndex:
     def _row(self, passage: int) -> int:
         return self._rows[passage - 1]
 
-    def _places(self, passages: Sequence[int], scores: _Scores, words: frozenset[str], asked: int) -> list[Hit]:
-        """Returns the places of one message, best first; the message has these words of the `asked` ones.
+    def _places(self, scores: Mapping[int, Mapping[str, float]], words: frozenset[str], asked: int) -> list[Hit]:
+        """Returns the places of one message, best first, by the scores of the words that each of its passages has.
 
-        A place begins at each passage with a word. It counts each word once, by FTS5's bm25() in its best passage, and
-        more with the share of the words that meet there.
+        The message has these words of the `asked` ones. A place begins at each passage with a word. It counts each word
+        once, by FTS5's bm25() in its best passage, and more with the share of the words that meet there.
         """
         places: list[Hit] = []
+        passages = list(scores)
         for at, first in enumerate(passages):
             best: dict[str, float] = {}
             start, end = self._starts[first - 1], self._ends[first - 1]
@@ -207,15 +204,6 @@ def _parts(word: str) -> list[str]:
         return ["".join(pair) for pair in pairwise(characters)]
     parts = [part.casefold() for part in _HUMP.sub(" ", word.strip('"')).split() if _tokens(part)]
     return parts if len(parts) > 1 else []
-
-
-def _apart(places: Iterable[Hit]) -> list[Hit]:
-    """Returns the best places that do not overlap."""
-    kept: list[Hit] = []
-    for place in places:
-        if len(kept) < _ROWS and all(place.end <= other.start or place.start >= other.end for other in kept):
-            kept.append(place)
-    return kept
 
 
 def passages(text: str) -> Iterator[tuple[int, int]]:

@@ -41,17 +41,16 @@ class Places:
             score *= _USER if asks_user and self._rows.row(hit.number).by_user else 1.0
             return self._has_few(hit), -score, -hit.number
 
-        return self._quoted(sorted(self._found.hits, key=rank))
-
-    def within(self) -> RecallAnswer:
-        """Returns the best places of a range of messages, in their order."""
-        return self._quoted(self._found.hits, in_order=True)
+        return self.quoted(sorted(self._found.hits, key=rank))
 
     def _has_few(self, hit: Hit) -> bool:
         return 2 * len(hit.words) < self._found.most
 
-    def _quoted(self, hits: Sequence[Hit], *, in_order: bool = False) -> RecallAnswer:
-        """Returns an answer with the first of these places, then a line of each of the others, as far as they fit."""
+    def quoted(self, hits: Sequence[Hit], *, in_order: bool = False) -> RecallAnswer:
+        """Returns an answer with the first of these places, then a line of each of the others, as far as they fit.
+
+        `in_order` puts the places of a range of messages into their order.
+        """
         found, answers = self._found, self._answers
         if not hits:
             words = ", ".join(found.words)
@@ -62,15 +61,25 @@ class Places:
         room = answers.room - answers.size(missing)
         longest = max(200, min(_PLACE, 3 * room // _QUOTED))
         blocks: list[tuple[int, int, str]] = []
+        spans: dict[int, list[tuple[int, int]]] = {}
         quoted = 0
-        for hit in hits[: _QUOTED + _NAMED]:
-            block = "" if quoted == _QUOTED or self._has_few(hit) else self._place(hit, longest)
+        for hit in hits:
+            others = spans.setdefault(hit.number, [])
+            if any(first < hit.end and hit.start < last for first, last in others):
+                continue
+            start, end = _grown(self._rows.row(hit.number).searched, hit, longest)
+            start = max([start, *(last for _, last in others if last <= hit.start)])
+            end = min([end, *(first for first, _ in others if first > hit.start)])
+            block = "" if quoted == _QUOTED or self._has_few(hit) else self._place(hit, start, end)
             if not blocks and answers.size(block) > room:
                 block = f"{block[: answers.fit(block, room - 10)]} …"
             if block and answers.size(block) <= room:
                 quoted += 1
-            elif answers.size(block := self._line(hit)) > room:
+            elif len(blocks) == _QUOTED + _NAMED or answers.size(block := self._line(hit)) > room:
                 break
+            else:
+                start, end = hit.start, hit.end
+            others.append((start, end))
             blocks.append((hit.number, hit.start, block))
             room -= answers.size(block)
         title = f"{counted(quoted, 'place')}{'' if in_order else ', best first'}; some of these words are in"
@@ -83,11 +92,10 @@ class Places:
         said = " ".join(row.searched[hit.start : hit.start + _LINE].split())
         return f"- {mark(hit.number)} {row.row.role}: {said}".encode("utf-8", "replace").decode()
 
-    def _place(self, hit: Hit, longest: int) -> str:
+    def _place(self, hit: Hit, start: int, end: int) -> str:
         """Returns a place under its row's header, with its words and lines, and the beginning of what followed."""
         shown = self._rows.row(hit.number)
         text = shown.searched
-        start, end = _grown(text, hit, longest)
         part = after_cut(text[:end], start) if start else text[:end]
         part = f"{'… ' if start else ''}{part.rstrip()}{' …' if end < len(text.rstrip()) else ''}"
         notes = [f"has {', '.join(sorted(hit.words))}"] if len(self._found.words) > 1 else []
@@ -117,7 +125,10 @@ def _missing(found: Findings) -> str:
 
 
 def _grown(text: str, hit: Hit, longest: int) -> tuple[int, int]:
-    """Returns a hit's place, grown to the whole comment or function, or else to whole lines, where these have room."""
+    """Returns a hit's place, grown to the whole comment or function, or else to whole lines, where these have room.
+
+    A last line that is not much too long is whole: what follows in it is often what was asked for.
+    """
     end = min(hit.end, hit.start + longest)
     first = max(0, hit.start - (longest - (end - hit.start)) // 2)
     gaps = [gap.end() + 1 for gap in _GAP.finditer(text, first, hit.start)]
@@ -128,6 +139,7 @@ def _grown(text: str, hit: Hit, longest: int) -> tuple[int, int]:
     last = start + longest
     if gap := _GAP.search(text, end - 1, last):
         return start, gap.end() + 1
-    if last >= len(text):
+    if (most := last + longest // 2) >= len(text):
         return start, len(text)
-    return start, max(end, text.rfind("\n", end, last) + 1 or text.rfind(" ", end, last) + 1 or last)
+    line_end = text.rfind("\n", end - 1, last) + 1 or text.find("\n", last, most) + 1
+    return start, max(end, line_end or text.rfind(" ", end, last) + 1 or last)

@@ -11,10 +11,9 @@ from typing import Any
 
 from context_summarize.core.log import Log
 from context_summarize.errors import RecallError
-from context_summarize.recall.answer import Answers, RecallAnswer, RecallQuery
+from context_summarize.recall.answer import Answers, RecallAnswer, RecallQuery, Rows
 from context_summarize.recall.index import Findings, PassageIndex
 from context_summarize.recall.places import Places
-from context_summarize.recall.rows import Rows
 from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,9 @@ class RecallService:
             return answers.messages(first, last, offset)
         found = self._search(answers.rows, query.words, first, last, every_place=query.messages is not None)
         places = Places(answers, found)
-        return places.best(query.words, summarised) if query.messages is None else places.within()
+        if query.messages is None:
+            return places.best(query.words, summarised)
+        return places.quoted(found.hits, in_order=True)
 
     def follow(self, log: Log) -> None:
         """Updates the index in the background. Called only in sessions whose model may use the tool."""

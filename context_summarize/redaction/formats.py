@@ -1,8 +1,9 @@
-"""Finds secrets by their own form, or at a place where only a secret can be, by the tables of `data/formats.toml`."""
+"""Finds secrets by their own form, or at a place where only a secret can be: by `data/formats.toml`; private keys."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,9 @@ from context_summarize.redaction.words import filled, is_ordinary, parts_of, rea
 Rule = Callable[[str], Iterator["Span"]]
 """Finds places of secrets in a text."""
 
+KEY = "private key"
 _TABLES, _IN = read("formats"), shapes("formats.in")
+_KEY_AT, _KEY_IN = shapes("keys.at"), shapes("keys.in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +102,24 @@ class Table:
 TOKENS = Table("tokens", "<START>(?:{})<END>")
 """Each match is part of a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16
+
+
+def keys(text: str) -> Iterator[Span]:
+    """Finds private keys, whole or in part, also where line numbers, marks or times precede their lines.
+
+    A key is a chain of rows of base64, beside a mark that says where a private key begins or ends.
+    """
+    for chain in _KEY_IN["chain"].finditer(text):
+        first, end = chain.span("rows")
+        begin = _KEY_IN["begin"].search(text, max(0, first - 2_000), first)
+        close = _KEY_AT["end"].match(text, end)
+        if begin or close or _KEY_IN["in_base64"].search(chain["rows"]):
+            yield Span(begin.start() if begin else first, close.end() if close else chain.end(), KEY)
+
+
+def decoded(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yields where each word in base64 that stands for printable ASCII begins and ends, and what it stands for."""
+    for found in _KEY_IN["encoded"].finditer(text):
+        plain = b64decode(found[0])
+        if plain.isascii() and (meant := plain.decode("ascii")).replace("\n", "").replace("\t", "").isprintable():
+            yield *found.span(), meant

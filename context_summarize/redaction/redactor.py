@@ -14,8 +14,7 @@ from functools import partial
 
 from context_summarize.errors import legible
 from context_summarize.redaction.columns import columns
-from context_summarize.redaction.formats import SHORTEST, TOKENS, Rule, Span, Table, replaced
-from context_summarize.redaction.keys import KIND, decoded, keys
+from context_summarize.redaction.formats import KEY, SHORTEST, TOKENS, Rule, Span, Table, decoded, keys, replaced
 from context_summarize.redaction.own import Redactor
 from context_summarize.redaction.values import values
 from context_summarize.redaction.views import ESCAPED, JOINED, SPACED, View
@@ -63,7 +62,7 @@ def _disguised(text: str, joined: bool) -> Iterator[Span]:
     if view.text != text:
         for one in _in_turn(_rules(view.text), view.text):
             # Private keys are not searched here: the joined view has no line breaks, and the rows of a key need them.
-            if not joined or (one.kind != KIND and view.is_joined(one)):
+            if not joined or (one.kind != KEY and view.is_joined(one)):
                 yield view.back(one)
 
 

@@ -104,14 +104,16 @@ class TestByRange:
         assert body(answer) == "\n\n".join(
             [
                 '[m2] assistant\ncall lookup({"order": "ORD00000"})',
-                f"[m3] tool lookup\n{SESSION[2]['content']}",
+                f"[m3] tool lookup ORD00000\n{SESSION[2]['content']}",
                 f"[m4] assistant\n{SESSION[3]['content']}",
             ]
         )
 
-    async def test_a_result_names_its_call_if_there_are_several(self):
+    async def test_a_result_names_what_its_call_was_for(self):
         rows = [calls(("a", "ls", {"path": "src"}), ("b", "pwd", {})), result("a", "x", "ls"), result("b", "y", "pwd")]
+        alone = [call("a", "Read", path="src/cart.py"), result("a", "x")]
 
+        assert body(await ask(alone, messages="2")) == "[m2] tool Read src/cart.py\nx"
         assert body(await ask(rows, messages="2")) == "[m2] tool ls src\nx"
         assert body(await ask(rows, messages="3")) == "[m3] tool pwd\ny"
         cut = body(await ask([rows[0], result("a", LONG, "ls"), rows[2]], 500, messages="2"))
@@ -251,6 +253,19 @@ class TestByWords:
 
         assert f"{function}" in found.text
         assert len(body(found).splitlines()) < 20
+
+    async def test_a_place_ends_at_the_end_of_a_line(self):
+        line = f"The port of the gate, {'as was said, ' * 110}is 7142."
+
+        assert "is 7142." in (await ask([user(f"{line}\n{LONG}")], words="port gate")).text
+
+    async def test_places_of_one_message_share_no_line(self):
+        lines = [f"{'refund of an order' if number % 9 == 0 else 'nothing here'} {number}" for number in range(400)]
+
+        found = body(await ask([user("\n".join(lines))], words="refund order", messages="1"))
+
+        shown = re.findall(r"(?:refund of an order|nothing here) \d+$", found, re.M)
+        assert len(shown) == len(set(shown)) > 40
 
     async def test_an_edit_is_shown_as_a_difference(self):
         edit = {"file_path": "cart.py", "old_string": "a = 1\nb = 2\nc = 3", "new_string": "a = 1\nb = 4\nc = 3"}
