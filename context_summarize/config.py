@@ -70,8 +70,8 @@ class Config:
     """Role whose provider and model write the summaries, such as `fast`; it needs a routing module."""
     keep_recent: Annotated[int, Field(ge=0)] = 4
     """Newest messages that are never summarised; 0 = only the newest message or tool group."""
-    compact_threshold: _Above0 | _Tokens | Annotated[tuple[_Above0, _Tokens], _LIST] = (0.35, 65_000)
-    """A compaction is made at this size: a share (0.35), tokens (65000), or the smaller of both."""
+    compact_threshold: _Above0 | _Tokens | Annotated[tuple[_Above0, _Tokens], _LIST] = (0.5, 60_000)
+    """A compaction is made at this size: a share (0.5), tokens (60000), or the smaller of both."""
     prefetch: bool = True
     """False: no summary is made before a compaction is due."""
     max_tokens: _Tokens | None = None
@@ -207,7 +207,7 @@ def _contradictions(config: Config, given: Mapping[str, Any]) -> Iterator[str]:
         at = f"the {int(due_at):,} tokens at which a compaction is due ({of})"
         yield f"{shown('segment_tokens')} is above {at}; leave it out to derive it"
     if window and config.compact_threshold == tokens and tokens > window:
-        yield f"{shown('compact_threshold')} is above {shown('max_tokens')}; a share such as 0.35 fits any budget"
+        yield f"{shown('compact_threshold')} is above {shown('max_tokens')}; a share such as 0.5 fits any budget"
     if config.safety_margin > (window or DEFAULT_BUDGET):
         limit = shown("max_tokens") if window else f"a window of {DEFAULT_BUDGET:,} tokens (the default)"
         yield f"{shown('safety_margin')} is above {limit}; leave it out for 1000"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROWTH = 0.8
-"""`GROWTH * threshold` is the share by which views grow and shrink, 0.52 by default. Two rules use it:
+"""`GROWTH * threshold` is the share by which views grow and shrink, 0.4 by default. Two rules use it:
 
 * A view grows at least by this share of the tokens that the last compaction left free, before the next one is due.
-* A compaction frees at least this share of the tokens that it leaves: of 76,000, it leaves 50,000 at most.
+* A compaction frees at least this share of the tokens that it leaves: of 70,000, it leaves 50,000 at most.
 """
 
 _LEFT = 0.4

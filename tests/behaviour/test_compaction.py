@@ -45,7 +45,7 @@ async def test_the_payloads_tell_sizes_before_and_after_and_the_reason():
     assert post["wait_ms"] >= 0
     assert (told["before_messages"], told["after_messages"]) == (32, len(view))
     assert (told["before_tokens"], told["after_tokens"]) == (pre["tokens"], size(view))
-    assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 94, 1)
+    assert (told["budget"], told["target_tokens"], told["strategy_level"]) == (900, 135, 1)
     [finished] = made.host.of(FINISHED)
     sizes = {"input_tokens_before": pre["tokens"], "input_tokens_after": size(view)}
     assert finished == {"outcome": "completed", **sizes}

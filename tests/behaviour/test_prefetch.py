@@ -75,7 +75,7 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once():
     async def settled(seconds: float) -> tuple[list[float], int]:
         loop = asyncio.get_running_loop()
         made = Managed(30_000, provider=lambda: Slow(seconds, 40_000), clock=loop.time)
-        await (await made.take(recording()[:80])).view()
+        await (await made.take(recording()[:120])).view()
         waits = []
         for _ in range(2):
             before = loop.time()

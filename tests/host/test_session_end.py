@@ -24,7 +24,7 @@ async def prefetching(hosts: Any, gate: Gate, store: Path) -> Host:
     """A session whose first summary is being made ahead: one call at a time, so all others wait for their turn."""
     host: Host = await hosts({"max_concurrency": 1, "cache": str(store)}, summary=gate)
     host.loop.is_patient = False
-    await host.talk(6)
+    await host.talk(9)
     async with asyncio.timeout(30):
         await gate.asked.wait()
     assert not host.seen("context:compaction")
@@ -81,9 +81,9 @@ async def test_a_host_that_has_cancelled_waits_for_nothing(hosts, tmp_path):
 async def test_a_short_session_pays_for_no_summary_and_one_that_goes_on_has_its_first_ones_in_time(hosts):
     """As those of sub-agents stay short."""
     host = await hosts({"shorten_tool_results": "auto"})
-    await host.talk(4)
+    await host.talk(6)
     assert host.provider.summary_requests == []
-    await host.talk(4)
+    await host.talk(6)
     assert len(host.provider.summary_requests) > 0
     assert (await host.context.statistics()).waits == 0
 
