@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -62,6 +63,8 @@ def check_output(path: Path, suffix: str) -> None:
         raise CommandError(f"{path} does not end in {suffix}; name a file that does")
     if not path.absolute().parent.is_dir():
         raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise CommandError(f"{path} cannot be written: the folder is read-only; name a file elsewhere")
 
 
 def plain(text: str) -> str:

@@ -71,7 +71,7 @@ class Log:
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.always_verbatim: array[int] = array("q")
-        """Positions in `groups` of the groups that are never summarised; of equal system rows only the first counts."""
+        """Positions in `groups` of the groups that are always shown verbatim; of equal system rows only the first."""
         self._made: dict[tuple[int, tuple[object, ...]], tuple[Entry, ...]] = {}
         """A cache: see `made`."""
         self.parts: dict[Ends, Parts] = {}

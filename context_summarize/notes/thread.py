@@ -55,7 +55,7 @@ def thread_text(readings: Sequence[Reading], beside: Beside, room: int, count: C
     words.choose()
     words.room += for_ends
     ends = _ends(readings, beside, words, count)
-    lines = [*_lines(words.chosen, ends)]
+    lines = [*_lines(words, ends)]
     if lines and words.left:
         lines.append(f"({len(words.left):,} more of the user's sentences are left out.)")
     return "\n".join([*lines, names] if names else lines)
@@ -93,9 +93,10 @@ def _ends(readings: Sequence[Reading], beside: Beside, words: _Words, count: Cou
     return taken
 
 
-def _lines(chosen: Sequence[Sentence], ends: Mapping[int, Reading]) -> Iterator[str]:
+def _lines(words: _Words, ends: Mapping[int, Reading]) -> Iterator[str]:
     """Yields a line for each message of the user that is quoted or answered, and one for the end of its turn."""
-    quoted = {number: _message([*said]) for number, said in groupby(chosen, key=lambda one: one.number)}
+    by_message = groupby(words.chosen, key=lambda one: one.number)
+    quoted = {number: _message([*said], words.last_place(number)) for number, said in by_message}
     for number in sorted({*quoted, *ends}):
         # The number is written even if another row shows the message: else the words below seem to answer another.
         yield f"{mark(number)} {quoted.get(number, GAP)}"
@@ -103,12 +104,13 @@ def _lines(chosen: Sequence[Sentence], ends: Mapping[int, Reading]) -> Iterator[
             yield f"→ {mark(ends[number].number)} {ends[number].closing}"
 
 
-def _message(said: Sequence[Sentence]) -> str:
-    """Returns sentences of one message, with a mark for each gap between them."""
-    text = f"(in a result) {said[0].text}" if said[0].in_result else said[0].text
-    for before, one in pairwise(said):
-        text += f" {one.text}" if one.place == before.place + 1 else f" {GAP} {one.text}"
-    return text
+def _message(said: Sequence[Sentence], last_place: int) -> str:
+    """Returns sentences of one message, with a mark for each gap before, between and behind them."""
+    text, before = "(in a result)" if said[0].in_result else "", 0
+    for one in said:
+        text += f" {one.text}" if one.place == before + 1 else f" {GAP} {one.text}"
+        before = one.place
+    return (text if before == last_place else f"{text} {GAP}").strip()
 
 
 class _Words:
@@ -130,6 +132,10 @@ class _Words:
     def chosen(self) -> list[Sentence]:
         """The chosen sentences in their order."""
         return [self._said[at] for at in sorted(self._taken)]
+
+    def last_place(self, number: int) -> int:
+        """Returns the place of the last sentence of a message."""
+        return self._said[self._messages[number][-1]].place
 
     def choose(self) -> None:
         """Chooses rules first, then others, as far as there is room."""

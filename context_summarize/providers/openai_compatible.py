@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from amplifier_core import llm_errors as errors
@@ -38,7 +39,7 @@ def make_provider(
     try:
         import httpx
     except ImportError:
-        raise ConfigError(f"{NAME} needs httpx: python -m pip install 'httpx>=0.27'") from None
+        raise ConfigError(f"{NAME} needs httpx: {sys.executable} -m pip install 'httpx>=0.27'") from None
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL:

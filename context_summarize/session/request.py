@@ -14,7 +14,7 @@ from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.decide import Facts, decide, is_worthwhile
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
-from context_summarize.session.state import Session
+from context_summarize.session.state import MOST_COMPACTIONS, Session
 from context_summarize.session.telling import Announcement, Change, Telling
 
 _PREFETCH = 2 / 3
@@ -25,8 +25,8 @@ _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
 _COLD_AFTER = 3_600
 """Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
-_WINDOW, _MOST_COMPACTIONS = 10, 2
-"""If the smallest possible request is still too large, at most two compactions run per ten requests."""
+_WINDOW = 10
+"""Requests in which `MOST_COMPACTIONS` are counted."""
 
 
 class Aside(Exception):
@@ -109,7 +109,7 @@ class Requests:
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
-            may_compact_again=len(made_at) < _MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
+            may_compact_again=len(made_at) < MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
         )
         return facts, may_prefetch
 

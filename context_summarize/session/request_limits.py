@@ -32,8 +32,8 @@ class RequestOptions:
         if self.provider is not None and not callable(getattr(self.provider, "complete", None)):
             raise TypeError(
                 f"provider must have complete(), got {type(self.provider).__name__}; without a host pass "
-                "context_summarize.testing.ScriptedProvider, or what "
-                "context_summarize.providers.openai_compatible.make_provider returns"
+                "what context_summarize.providers.of_function.provider_of "
+                "or context_summarize.providers.openai_compatible.make_provider returns"
             )
 
 

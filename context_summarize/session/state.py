@@ -32,6 +32,9 @@ from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
 
+MOST_COMPACTIONS = 2
+"""So many compactions run at most in ten requests, if the smallest possible request is still too large."""
+
 
 class Session:
     """All that changes in a session. What a request shows is `view()`, a function of the first three:
@@ -40,8 +43,10 @@ class Session:
     * `texts`: the summaries by key. They come.
     * `cuts`: the compactions, the newest last. A new cut is one assignment.
 
-    Beside them stands what only decides when to look and to wait: `made_at` and `last_at` here, the keys that were
-    waited for in vain in `texts`, and the providers' windows, refusals and figures in `host`. All else is a cache.
+    Beside them stands what only decides when to look and to wait: `is_resumed`, `made_at`, `last`, `last_at` and
+    `is_late` here, the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and
+    the providers' windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is
+    a cache.
     """
 
     def __init__(self, services: Services, host: Host, texts: SummaryRegistry) -> None:
@@ -58,7 +63,7 @@ class Session:
         """True once the store was asked for the cuts of this log."""
         self._resuming = asyncio.Lock()
         """Held while it is asked: threads read the log for it."""
-        self.made_at: deque[int] = deque(maxlen=2)
+        self.made_at: deque[int] = deque(maxlen=MOST_COMPACTIONS)
         """How many requests had been served before each of the last compactions."""
         self.last_at = math.inf
         """The clock's time when the last request was served."""

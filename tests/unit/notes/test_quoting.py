@@ -8,7 +8,7 @@ import pytest
 
 from context_summarize.notes.forms import names_in, spelled, values_in
 from context_summarize.notes.prose import cut, sentences_of, terms_of
-from context_summarize.notes.reading import Reading, read
+from context_summarize.notes.reading import Reading, Sentence, read
 from context_summarize.notes.rules import folded, quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
 from context_summarize.transcript.groups import PartRow, PartText
@@ -169,3 +169,12 @@ def test_no_end_of_a_long_sentence_stands_without_its_beginning():
     for line in told.split("\n"):
         assert "z-7712" not in line or "I do not want any of these" in line
     assert "I do not want any of these to happen" in told
+
+
+def test_what_is_left_out_of_a_message_is_marked_before_and_behind_the_quotation():
+    texts = ["Please. " * 40, "Never ship INV-77.", "It is late.", "Thanks. " * 40]
+    said = [Sentence(3, at, text, folded(text), (text[-7:],), "Never" in text) for at, text in enumerate(texts, 1)]
+
+    shown = thread_text([Reading(3, asked=3, said=tuple(said))], Beside(), 90, lambda text: len(text) // 4)
+
+    assert shown.split("\n")[0] == "[m3] […] Never ship INV-77. It is late. […]"
