@@ -46,7 +46,7 @@ async def test_a_provider_that_cannot_complete_is_refused_at_the_first_request(p
     made = SummarizingContextManager()
     await made.add_message(user("a"))
     for ask in (made.get_messages_for_request, partial(made.request_retention, retain_contents=[])):
-        with pytest.raises(TypeError, match=r"complete\(\).*ScriptedProvider.*make_provider"):
+        with pytest.raises(TypeError, match=r"complete\(\).*provider_of.*make_provider"):
             await ask(provider=provider)
     assert len(await made.get_messages_for_request(provider=ScriptedProvider())) == 1
 
