@@ -57,7 +57,7 @@ def check_output(path: Path, suffix: str) -> None:
     """Checks, before the work, that a file can be written, and takes the place of no session.
 
     Raises:
-        CommandError: the name does not end in the suffix, or there is no such folder.
+        CommandError: the name does not end in the suffix, there is no such folder, or it is read-only.
     """
     if path.suffix != suffix:
         raise CommandError(f"{path} does not end in {suffix}; name a file that does")

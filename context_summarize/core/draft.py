@@ -78,6 +78,8 @@ class Draft:
         self._log, self._limits, before = given.log, given.limits, given.cut
         self._parts = parts_of(self._log, before.ends)
         self._parts.take_in()
+        self._before = given.shown.tokens
+        """Tokens of the view in force: the sum of all its rows, asked for at each step."""
         self.has_thread = True
         """False if the view has no room for the thread."""
         self.level = 1
@@ -95,15 +97,13 @@ class Draft:
         )
         self._groups = self._log.from_row(min(first_row(self._log, before), first_row(self._log, self.cut)))
         """Those of the present verbatim part, and the system rows before it that a larger `keep_recent` shows."""
-        self._shorten()
+        self._sizes: list[int] = []
+        """Tokens of the newest 0, 1, 2, … of these; empty until a size is asked for."""
 
-    def _shorten(self, *rules: Shortening) -> None:
-        """Cuts rows by these rules too, and measures from the end what may be shown."""
-        self.cut = replace(self.cut, shortened=(*self.cut.shortened, *rules))
-        rows = self._rows()
-        sizes = (_tokens(rows.of(group)) for group in reversed(self._groups))
-        self._sizes = [*accumulate(sizes, initial=0)]
-        """Tokens of the newest 0, 1, 2, … groups."""
+    def _shorten(self, rule: Shortening) -> None:
+        """Cuts rows by this rule too."""
+        self.cut = replace(self.cut, shortened=(*self.cut.shortened, rule))
+        self._sizes = []
 
     def _rows(self) -> Rows:
         return Rows(self._log, self.cut, hides_system=self._given.hides_system)
@@ -125,15 +125,20 @@ class Draft:
         if not (self.has_thread and self.cut.groups):
             return 0
         given = self._given
-        freed = given.shown.tokens - given.thread - size
+        freed = self._before - given.thread - size
         return max(0, min(self._limits.notes_room, given.cut.thread_room + freed // 2))
 
     def _size(self) -> int:
         """Returns the tokens of the view without its thread."""
-        rows, texts = self._rows(), texts_of(nodes_of(self._log, self.cut), self._given.text_of)
+        rows, nodes = self._rows(), nodes_of(self._log, self.cut)
+        texts = texts_of(nodes, self._given.text_of)
+        missing = () if self.cut.is_bare else (node for node in nodes if node not in texts)
+        if not self._sizes:
+            sizes = (_tokens(rows.of(group)) for group in reversed(self._groups))
+            self._sizes = [*accumulate(sizes, initial=0)]
         gone = bisect_left(self._groups, rows.first, key=lambda group: group.start)
         top = _tokens(top_rows(rows, rows.beside(), texts))
-        return top + estimated(self._missing(self.cut)) + self._sizes[len(self._groups) - gone]
+        return top + estimated(missing) + self._sizes[len(self._groups) - gone]
 
     def _missing(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut whose texts are not known."""
@@ -205,7 +210,7 @@ class Draft:
 
     def plan(self, reason: Reason) -> Plan:
         """Returns the finished plan."""
-        given, size, before = self._given, self._size(), self._given.shown.tokens
+        given, size = self._given, self._size()
         room = self._thread_room(size)
         old = {*with_children(nodes_of(self._log, given.cut))}
         nodes = nodes_of(self._log, self.cut)
@@ -213,9 +218,9 @@ class Draft:
         return Plan(
             reason=reason,
             cut=replace(self.cut, thread_room=room),
-            tokens_before=before,
+            tokens_before=self._before,
             tokens_after=size + room,
-            freed=before + given.cut.thread_room - given.thread - size - room,
+            freed=self._before + given.cut.thread_room - given.thread - size - room,
             missing=self._missing(self.cut),
             segments=sum(not node.children for node in new),
             merged=sum(bool(node.children) and node in nodes for node in new),
