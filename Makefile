@@ -15,8 +15,6 @@ PEERS := .venv-peers
 LOWEST := .venv-lowest
 # The newest Python of the machine.
 NEWEST := .venv-newest
-# Amplifier's own loops and providers live apart too.
-HOSTS := .venv-hosts
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # uv looks where pip was told to look.
 UV := $(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX=$(PIP_INDEX_URL)) UV_PYTHON_DOWNLOADS=never $(BIN)/uv
@@ -47,7 +45,7 @@ LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/r
 	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts dist test-long test-lowest test-newest lock clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real dist test-long test-lowest test-newest lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -90,14 +88,13 @@ lint: $(VENV)/installed-dev ## run ruff, mypy --strict, and the check of the lay
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed ## measure this module: kept facts, CPU, blocks of the event loop, memory, imports; three minutes
+bench: $(VENV)/installed ## measure this module: kept facts, CPU, blocks of the event loop, functions of a request; three minutes
 	$(BIN)/python -m benchmarks.speed
 
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 
-bench-field: bench-peers ## compare with other libraries, with a stand-in for the summariser: facts, dollars, survival, a kit from outside
+bench-field: bench-peers ## compare with other libraries, with a stand-in for the summariser: facts, dollars, a kit from outside
 	$(PEERS)/bin/python -m benchmarks.field
-	$(PEERS)/bin/python -m benchmarks.survival
 	$(PEERS)/bin/python -m benchmarks.kit
 	$(PEERS)/bin/python -m benchmarks.speed --ratio
 
@@ -107,12 +104,6 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.prospective $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.cuts $(REAL_OPTIONS)
 	$(PEERS)/bin/python -m benchmarks.lasting $(REAL_OPTIONS)
-	$(PEERS)/bin/python -m benchmarks.false_lines $(REAL_OPTIONS)
-
-bench-hosts: $(HOSTS)/installed-hosts ## sessions under Amplifier's own loops and providers
-	$(HOSTS)/bin/python -m benchmarks.hosts.sessions
-	$(HOSTS)/bin/python -m benchmarks.hosts.sessions --unknown-window
-	$(HOSTS)/bin/python -m benchmarks.hosts.blocks
 
 dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	rm -rf dist
@@ -120,8 +111,8 @@ dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	$(BIN)/python -m twine check --strict dist/*
 	@if grep -q '\.example' pyproject.toml; then echo "Not for upload: pyproject.toml still has a placeholder for the repository's address"; fi
 
-clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, .venv-hosts, caches and build results
-	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) $(HOSTS) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, caches and build results
+	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -156,12 +147,6 @@ $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-a
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps \
 		--requirement benchmarks/peers-alone.txt
-	@touch $@
-
-$(HOSTS)/installed-hosts: pyproject.toml benchmarks/hosts.txt
-	@$(MAKE) --no-print-directory VENV=$(HOSTS) $(HOSTS)/installed
-	@echo "Installing Amplifier's loops and providers into $(HOSTS) …"
-	@$(HOSTS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/hosts.txt
 	@touch $@
 
 # uv resolves to the lowest versions, which pip cannot.

@@ -6,15 +6,12 @@ judged; a request that fails holds nothing. The table has a line for each of the
 
 * *model*: the model's summary. *notes*: our thread alone. *view*: the whole request.
 * *newest*: the newest rows of the view's size. *both*: the model's summary and the newest rows, together of that size.
-* *written*: rows of the view that the history does not have: summaries, notes, shortened rows.
 
 An *event* is an identifier that a call between this cut and the next one has in a short argument, and that was last
 shown before the cut. Values that a tool's schema lists do not count. Paths begin at the session's folder. *of_events*
 is the share of events that the text holds; *of_control* is that share of the identifiers that the same rows show and no
-later call names. *unsaid* events are in no verbatim row of the view. *read_again* files were read before the cut, and
-one of the 20 calls behind it reads them. *sentences* are the user's own before the cut, *signed* those with a word of
-instructions; only their letters and digits are compared. *tokens* is the mean over *rows*, the cuts that have the text.
-*dollars* pay for all sessions, each up to its last cut.
+later call names. *sentences* are the user's own before the cut; only their letters and digits are compared. *tokens*
+is the mean over *rows*, the cuts that have the text. *dollars* pay for all sessions, each up to its last cut.
 """
 
 from __future__ import annotations
@@ -22,9 +19,8 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from statistics import fmean
 
 from benchmarks.field import SUMMARISERS
@@ -32,8 +28,7 @@ from benchmarks.peers import BEST, EVERYONE
 from benchmarks.prices import DOLLARS, dollars
 from benchmarks.prospective import SHORT, WINDOWS
 from benchmarks.real import half
-from benchmarks.real.checkpoints import SET, Recorded, load
-from benchmarks.real.coding import Cut
+from benchmarks.real.checkpoints import SET, Cut, Recorded, load
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import newest, shown
@@ -44,8 +39,6 @@ _LISTED = {"model", "output_mode", "status", "subagent_type", "taskId", "type"}
 """Arguments whose values a tool's schema lists or numbers, such as `in_progress`."""
 _NOTES = "[Thread of messages"
 """The beginning of the thread."""
-_BEHIND = 20
-"""Calls behind a cut that are searched for files that are read again."""
 _TYPED = 1_000
 """Characters. Longer messages of the user hold pasted text, or a plan that the host filled in."""
 _ALIEN = re.compile(r"(?s)```.*?(?:```|\Z)|<([\w-]+)>.*?</\1>|(?:(?<=\n)|\A)[ \t]*>[^\n]*")
@@ -53,17 +46,13 @@ _ALIEN = re.compile(r"(?s)```.*?(?:```|\Z)|<([\w-]+)>.*?</\1>|(?:(?<=\n)|\A)[ \t
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _LEAST = 8
 """Letters and digits of the shortest sentence that counts; "ok" says nothing."""
-_SIGN = re.compile(
-    r"(?i)\b(?:always|never|don['’]?t|do not|must|make sure|ensure|from now on|only|prefer|avoid|instead|should not)\b"
-)
-_TEXTS = ("model", "notes", "view", "newest", "both", "written")
+_TEXTS = ("model", "notes", "view", "newest", "both")
 _OF_PEERS = ("view", "newest")
-_KINDS = ("events", "control", "unsaid", "read_again", "sentences", "signed")
+_KINDS = ("events", "sentences")
 _MEANS = ("of_control", "tokens")
 COLUMNS = (
     *("window", "summariser", "contestant", "text", "sessions", "cuts", "rows", "tokens", "events", "of_events"),
-    *("of_control", "unsaid", "of_unsaid", "read_again", "of_read_again"),
-    *("sentences", "of_sentences", "signed", "of_signed", *DOLLARS),
+    *("of_control", "sentences", "of_sentences", *DOLLARS),
 )
 
 
@@ -90,45 +79,27 @@ class Judge:
 
     def _judge(self, cut: Cut, end: int, view: Sequence[Row]) -> None:
         written = [row for row in view if said(row) not in self._known]
-        verbatim = shown([row for row in view if said(row) in self._known])
         summary: Row = {"role": "user", "content": cut.summary}
         size, before = _size(view), self._rows[: cut.at]
         rows = {
             "view": view,
             "notes": [row for row in written if text_of(row).startswith(_NOTES)],
-            "written": written,
             "newest": newest(before, size),
             "both": [summary, *newest(before, size - _size([summary]))],
         }
         events = self._events(cut.at, end)
-        unsaid = [value for value in events if not places(verbatim, value)]
-        asked = {"events": list(events), "unsaid": unsaid, "read_again": self._read_again(cut.at, end)}
         others = [found for at in set(events.values()) if (found := self._others(at, cut.at))]
-        sentences = {fold(one): is_signed(one) for one in sentences_of(before)}
-        self._count("model", cut.summary, count(cut.summary), asked, others, sentences)
-        for name, some in rows.items():
-            self._count(name, shown(some), _size(some), asked, others, sentences)
-
-    def _count(
-        self,
-        name: str,
-        text: str,
-        size: int,
-        asked: Mapping[str, Sequence[str]],
-        others: Sequence[Sequence[str]],
-        sentences: Mapping[str, bool],
-    ) -> None:
-        """Counts how much one text holds of all that is asked for at a cut."""
-        told, each = self.counted[name], self.each[name]
-        told.update({"cuts": 1, "rows": bool(text)})
-        each["tokens"] += [size] if text else []
-        for kind, values in asked.items():
-            told.update({kind: len(values), f"of_{kind}": sum(bool(places(text, value)) for value in values)})
-        each["of_control"] += [fmean(bool(places(text, one)) for one in found) for found in others]
-        folded = fold(text)
-        for sentence, signed in sentences.items():
-            held = sentence in folded
-            told.update({"sentences": 1, "of_sentences": held, "signed": signed, "of_signed": signed and held})
+        sentences = set(map(fold, sentences_of(before)))
+        for name, text, tokens in (
+            ("model", cut.summary, count(cut.summary)),
+            *((name, shown(some), _size(some)) for name, some in rows.items()),
+        ):
+            told, folded = self.counted[name], fold(text)
+            told.update({"cuts": 1, "rows": bool(text), "events": len(events), "sentences": len(sentences)})
+            told["of_events"] += sum(bool(places(text, value)) for value in events)
+            told["of_sentences"] += sum(sentence in folded for sentence in sentences)
+            self.each[name]["tokens"] += [tokens] if text else []
+            self.each[name]["of_control"] += [fmean(bool(places(text, one)) for one in found) for found in others]
 
     def _events(self, cut: int, end: int) -> dict[str, int]:
         """Returns identifiers that calls behind the cut name, each with the row before the cut that last showed it."""
@@ -155,22 +126,12 @@ class Judge:
         found = (one for one in self._identifiers(self._texts[at]) if one not in later)
         return [one for one in found if self._last(one, cut) == at]
 
-    def _read_again(self, cut: int, end: int) -> list[str]:
-        before = {path for row in self._rows[:cut] for path in read_by(row) if path}
-        behind = islice((path for row in self._rows[cut:end] for path in read_by(row)), _BEHIND)
-        return [path.removeprefix(f"{self._folder}/") for path in before.intersection(behind)]
-
 
 def sentences_of(rows: Sequence[Row]) -> set[str]:
     """Returns the sentences that the user wrote, without pasted, fenced and quoted text."""
     texts = [text_of(row) for row in rows if row["role"] == "user"]
     parts = (part.strip() for text in texts if len(text) <= _TYPED for part in _END.split(_ALIEN.sub("\n", text)))
     return {part for part in parts if len(fold(part)) >= _LEAST}
-
-
-def is_signed(sentence: str) -> bool:
-    """Returns True if a sentence holds a word of instructions."""
-    return bool(_SIGN.search(sentence))
 
 
 def asked_by(row: Row) -> Iterator[str]:
@@ -184,12 +145,6 @@ def asked_by(row: Row) -> Iterator[str]:
             left += ((name, one) for one in value)
         elif isinstance(value, str) and len(value) <= SHORT and name not in _LISTED:
             yield value
-
-
-def read_by(row: Row) -> Iterator[str]:
-    """Yields the file that each call of a row reads, or an empty string."""
-    for call in calls_of(row):
-        yield str(call["arguments"].get("file_path", "")) if call["tool"] == "Read" else ""
 
 
 def fold(text: str) -> str:

@@ -27,10 +27,7 @@ _SHOW: dict[str, Callable[[Any], str]] = {
     "cached": "{:.1%}".format,
     "waiting": "{:.1%}".format,
     "dollars_haiku": "{:.3f}".format,
-    **dict.fromkeys(
-        ("of_events", "of_control", "of_unsaid", "of_read_again", "of_sentences", "of_signed"),
-        "{:.0%}".format,
-    ),
+    **dict.fromkeys(("of_events", "of_control", "of_sentences"), "{:.0%}".format),
 }
 """Formats of figures that are no plain numbers."""
 

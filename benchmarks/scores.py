@@ -11,7 +11,7 @@ from benchmarks.prices import dollars
 from benchmarks.run import Result
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, count, measure, said, text_of
-from benchmarks.words import NUMBER, PATH, identifiers, instruction_kept, is_near, places, significant_words
+from benchmarks.words import is_near, places
 
 
 def scores(session: Session, result: Result) -> dict[str, Any]:
@@ -21,8 +21,6 @@ def scores(session: Session, result: Result) -> dict[str, Any]:
         "session": result.session,
         **(_kept(session, result) if session.facts else {}),
         **asked(session, result.view),
-        "ids": len(ids(result.view)),
-        "ids_of_session": len(ids(session.rows)),
         **dollars(result),
         "breaks": breaks(result),
         "cached": cached(result),
@@ -41,27 +39,20 @@ def scores(session: Session, result: Result) -> dict[str, Any]:
 
 
 def _kept(session: Session, result: Result) -> dict[str, float]:
-    """Returns the share of the facts in the last view, and the session's dollars for each thousand of them."""
+    """Returns the share of the facts in the last view."""
     text = shown(result.view)
-    held = sum(bool(places(text, fact)) for fact in session.facts)
-    paid = {f"{name}_per_1000": 1_000 * spent / held for name, spent in dollars(result).items() if held}
-    return {"facts": held / len(session.facts), **paid}
+    return {"facts": sum(bool(places(text, fact)) for fact in session.facts) / len(session.facts)}
 
 
 def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
-    """Counts questions whose gold values are all in a view, those with one near its words, and kept instructions."""
+    """Counts questions whose gold values are all in a view, and those with one near its words."""
     golds = [one for one in session.questions if one.golds]
-    rules = [significant_words(one.instruction) for one in session.questions if one.instruction]
     if not golds:
         return {}
     found = {"asked": len(golds)}
     text = shown(view)
     found["gold"] = sum(all(places(text, gold) for gold in one.golds) for one in golds)
     found["near"] = sum(any(is_near(text, gold, one.words) for gold in one.golds) for one in golds)
-    if rules:
-        # No stand-in quotes an instruction: ours finds them by the signs of its prompt set alone.
-        found["instructions_asked"] = len(rules)
-        found["instructions_by_signs"] = sum(instruction_kept(text, rule) for rule in rules)
     return found
 
 
@@ -82,12 +73,6 @@ def newest(rows: Sequence[Row], size: int) -> list[Row]:
         kept.insert(0, row)
         size -= tokens
     return kept
-
-
-def ids(rows: Sequence[Row]) -> set[str]:
-    """Returns the distinct identifiers of rows, without names of code and the host's system prompt."""
-    told = (said(row) for row in rows if row["role"] != "system" or row.get("metadata"))  # summaries have metadata
-    return {value for text in told for value, kind in identifiers(text).items() if kind in (PATH, NUMBER)}
 
 
 def cached(result: Result) -> float:

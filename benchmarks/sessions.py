@@ -1,4 +1,4 @@
-"""The sessions that need nothing but the clone: the recorded desk with planted facts, and an agent that reads."""
+"""The sessions that need nothing but the clone: the recorded desk with planted facts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,6 @@ class Question:
     text: str
     golds: tuple[str, ...]
     """Values of the answer (numbers, dates, names), as its sources show them; empty for other answers."""
-    instruction: str | None = None
-    """The user's lasting instruction that the question tests, if it tests one."""
     subject: str | None = None
     """The identifier that the question is about, if that alone must be near a gold value."""
     sources: tuple[int, ...] = ()
@@ -130,28 +128,6 @@ def field(budget: int, seed: int = 0) -> Session:
     return Session(name=f"field-{budget // 1000}k-{seed}", rows=rows, facts=facts, budget=budget)
 
 
-def reader(budget: int = 40_000, reads: int = 150, seed: int = 0) -> Session:
-    """Returns a session of an agent that again and again reads 60 to 180 lines of Python's own library."""
-    chance = random.Random(seed)
-    paths = sorted(Path(json.__file__).parent.parent.glob("[a-z]*.py"))
-    files = [(file, file.read_text("utf-8", "replace").splitlines()) for file in paths]
-    files = [(file, lines) for file, lines in files if len(lines) > 300]
-    rows: list[Row] = []
-    for number in range(reads):
-        file, lines = chance.choice(files)
-        size = chance.randint(60, 180)
-        first = chance.randrange(len(lines) - size)
-        if number % 9 == 0:
-            rows.append({"role": "user", "content": f"Please find out how {file.stem} does its work, and who uses it."})
-        arguments = {"path": file.name, "offset": first, "limit": size}
-        shown = (f"{at + 1:6}\t{lines[at]}" for at in range(first, first + size))
-        rows += called(number, "read_file", arguments, "\n".join(shown))
-        if number % 9 == 8 or number == reads - 1:
-            rows.append({"role": "assistant", "content": f"{file.name} is read; the others call it by its functions."})
-    planted, facts = plant(rows, 100, seed)
-    return Session(name=f"reader-{budget // 1000}k", rows=planted, facts=facts, budget=budget)
-
-
 def called(number: int, name: str, arguments: dict[str, Any], text: str) -> list[Row]:
     """Returns the rows of a call and its result."""
     return [
@@ -168,21 +144,3 @@ def assistant(text: str, calls: Sequence[tuple[str, str, Any]]) -> Row:
     kept = [{"id": i, "tool": name, "arguments": given} for i, name, given in calls]
     content = [*([{"type": "text", "text": text}] if text else []), *blocks]
     return {"role": "assistant", "content": content, "tool_calls": kept}
-
-
-def invoices(count: int = 40, articles: int = 120) -> Session:
-    """Returns a session whose user types one invoice after another, the facts; each result lists other articles."""
-    rows: list[Row] = []
-    typed = [f"INV-{number * 7_919 % 100_000:05d}" for number in range(1, count + 1)]
-    for number, invoice in enumerate(typed):
-        rows.append({"role": "user", "content": f"Please look at invoice {invoice} and say whether it is paid."})
-        lines = [
-            {"sku": f"SKU-{(number * articles + at) * 104_729 % 1_000_000:06d}", "pieces": at % 9 + 1}
-            for at in range(articles)
-        ]
-        rows += called(
-            number, "find_invoice", {"invoice": invoice}, json.dumps({"paid": number % 3 > 0, "lines": lines})
-        )
-        said = "It is paid." if number % 3 else "It is still open; I have noted that."
-        rows.append({"role": "assistant", "content": said})
-    return Session(name="invoices", rows=tuple(rows), facts=tuple(typed))

@@ -1,4 +1,4 @@
-"""`make bench` measures this module alone: the field's session, blocks of the event loop, memory, imports, functions.
+"""`make bench` measures this module alone: the field's session, blocks of the event loop, functions.
 
     python -m benchmarks.speed            all of it, within three minutes
     python -m benchmarks.speed --ratio    CPU of a request beside PydanticAI's; needs the environment of the peers
@@ -11,11 +11,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 from pathlib import Path
 from statistics import median
 from types import CodeType, FrameType
@@ -91,37 +89,6 @@ def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
     return asyncio.run(main())
 
 
-def memory(count: int) -> Figures:
-    """Measures the bytes of a manager that got so many rows, over the bytes of those rows alone."""
-
-    async def main() -> Figures:
-        await (await fed(rows(100), 40_000, 40)).close()
-        tracemalloc.start()
-        raw = rows(count)
-        alone = tracemalloc.get_traced_memory()[0]
-        manager = await fed(raw, 40_000, 40)
-        del raw
-        gc.collect()
-        held = tracemalloc.get_traced_memory()[0]
-        tracemalloc.stop()
-        await manager.close()
-        return {"what": f"memory over {count:,} raw rows, ratio", "value": held / alone}
-
-    return asyncio.run(main())
-
-
-def startup(runs: int) -> Figures:
-    """Measures what our import adds to amplifier_core's: the smallest time of several fresh interpreters."""
-    # amplifier_core loads its message models lazily; a session that uses any provider has them loaded.
-    code = (
-        "import time, amplifier_core, amplifier_core.message_models; t = time.process_time();"
-        " import context_summarize; print(time.process_time() - t)"
-    )
-    command = [sys.executable, "-c", code]
-    found = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(runs)]
-    return {"what": "import of the package, ms", "value": 1_000 * min(found)}
-
-
 async def traced(what: str, manager: SummarizingContextManager, provider: ScriptedProvider) -> list[Figures]:
     """Counts functions and files that one request runs; comprehensions and lambdas belong to the function around."""
     found, package = set[CodeType](), str(Path(context_summarize.__file__).parent)
@@ -160,10 +127,9 @@ async def counted() -> list[Figures]:
 
 
 def measured() -> list[Figures]:
-    """Measures blocks, memory and imports, each in a process of its own, and counts functions."""
+    """Measures blocks, each in a process of its own, and counts functions."""
     blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
-    found = [*run_all(block, blocks, jobs=1), *run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
-    return found + asyncio.run(counted())
+    return run_all(block, blocks, jobs=1) + asyncio.run(counted())
 
 
 def requests(contestant: str) -> Figures:

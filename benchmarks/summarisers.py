@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.clock import LoopClock
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
-from benchmarks.words import identifiers, significant_words, words
+from benchmarks.words import significant_words, words
 
 MAX_OUTPUT = 4_000
 """Tokens of the longest answer. A window is so much larger than the budget of a request."""
@@ -184,21 +184,9 @@ class Extracting(Summariser):
         return [sum(frequency[word] for word in found) / length for found, length in zip(telling, lengths, strict=True)]
 
 
-class Naming(Extracting):
-    """Writes the lines that name the most identifiers, in their order."""
-
-    _end = re.compile(r"\n+")
-
-    def _weights(self, parts: Sequence[str]) -> list[float]:
-        return [float(len(identifiers(part))) for part in parts]
-
-
 class Down(Summariser):
     """Raises, as a service that is down does."""
 
     def text(self, shown: str, room: int) -> str:
         del shown, room
         raise SummariserDown("the summariser's service is down")
-
-
-KeepingLess = type("KeepingLess", (Keeping,), {"keep": 0.8})

@@ -17,7 +17,7 @@ COLUMNS = ("session", "contestant", *DOLLARS, "breaks", "cached", "facts", "wait
 if __name__ == "__main__":
     names = [one.__name__ for one in (*OURS, *SWEPT)]
     choices = {
-        "sessions": (field.SESSIONS, ["field-16k", "field-40k", "field-200k", "file-reader"]),
+        "sessions": (field.SESSIONS, ["field-16k", "field-40k", "field-200k"]),
         "summarisers": (field.SUMMARISERS, ["keeps-95"]),
         "only": (names, names),
     }

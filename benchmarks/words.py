@@ -1,21 +1,17 @@
 """Finds the parts of a conversation that a text contains: words, exact values, identifiers. Pure, tuned to no data set.
 
 A gold value is *in view* if the text contains it. It is *near* if at least half of the question's significant words
-are within 300 characters of it: a value without the words that say what it is cannot be used. An instruction is
-*kept* if four fifths of its significant words are within 400 characters.
+are within 300 characters of it: a value without the words that say what it is cannot be used.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterable, Set
 
 NEAR = 300
 """Characters on either side of a value in which words count."""
-TOGETHER = 400
-"""Characters from the first to the last word of a kept instruction."""
 _STOP_LIST = """
 a an and are as at be been by can could did do does for from had has have how i if in into is it its me my of on or our
 please should show so some that the their them then there these they this to was we were what when where which who why
@@ -76,19 +72,3 @@ def is_near(text: str, value: str, asked: Set[str]) -> bool:
     """Returns True if a value is near half of these words."""
     around = (significant_words(text[max(0, at - NEAR) : at + NEAR]) for at in places(text, value))
     return any(2 * len(asked & found) >= len(asked) for found in around)
-
-
-def instruction_kept(text: str, instruction: Set[str]) -> bool:
-    """Returns True if four fifths of an instruction's significant words are close together."""
-    hits = [(match.start(), match.group().lower()) for match in _WORD.finditer(text)]
-    hits = [(at, word) for at, word in hits if word in instruction]
-    inside: Counter[str] = Counter()
-    first = 0
-    for at, word in hits:
-        inside[word] += 1
-        while at - hits[first][0] > TOGETHER:
-            inside[hits[first][1]] -= 1
-            first += 1
-        if sum(found > 0 for found in inside.values()) >= 0.8 * len(instruction):
-            return True
-    return False

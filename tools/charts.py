@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/benchmarks.md, light and dark, from docs/benchmarks.json; it needs matplotlib."""
+"""Draws the picture of docs/benchmarks.md, light and dark, from docs/benchmarks.json; it needs matplotlib."""
 
 import json
 from pathlib import Path
@@ -12,10 +12,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 NAMES = {"Ours": "this module", "OursVerbatim": "this module, more verbatim"}
 NAMES |= {"LangChainWhole": "LangChain", "Hermes": "Hermes", "StrandsMost": "Strands"}
 OTHERS = {"OursFrugal": "this module, frugal", "PydanticAIWhole": "PydanticAI", "AgentFrameworkWhole": "AgentFramework"}
-LINES = {"Ours": "-", "LangChainWhole": "--", "Hermes": "-.", "StrandsMost": ":"}
 POINTS = {"Ours": "o", "OursFrugal": "s", "OursVerbatim": "D", "LangChainWhole": "^", "Hermes": "v", "StrandsMost": "<"}
 POINTS |= {"PydanticAIWhole": ">", "AgentFrameworkWhole": "P"}
-KINDS = {"instruction": "Instructions", "request": "Requests", "file": "Files", "value": "Values"}
 COLOURS = {
     "light": {"paper": "#fcfcfb", "quiet": "#5b646e", "line": "#dfe2e5"}
     | {"Ours": "#1c66b8", "LangChainWhole": "#b3541e", "Hermes": "#2e7d4f", "StrandsMost": "#7a4fb5"},
@@ -32,20 +30,6 @@ def style(colours: dict[str, str]) -> Any:
     fixed: Figures = {"svg.fonttype": "none", "svg.hashsalt": "charts", "font.sans-serif": ["DejaVu Sans"]}
     shape = {"axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False}
     return fixed | shape | {name: colours[colour] for name, colour in parts.items()}
-
-
-def survival(lines: list[Figures], colours: dict[str, str]) -> Figure:
-    """Draws the share of each kind that is left after each compaction: the mean of the seeds, and their range."""
-    figure, axes = plt.subplots(1, len(KINDS), figsize=(9, 2.9), sharey=True, layout="constrained")
-    for axis, (kind, title) in zip(axes, KINDS.items(), strict=True):
-        for line in (one for one in lines if one.get("kind") == kind and one["contestant"] in LINES):
-            who = line["contestant"]
-            mean, low, high = zip(*line["curve"], strict=True)
-            times = range(1, len(mean) + 1)
-            axis.fill_between(times, low, high, color=colours[who], alpha=0.18, linewidth=0)
-            axis.plot(times, mean, LINES[who], color=colours[who], linewidth=2, label=NAMES[who])
-        axis.set(title=title, xlabel="compactions", xlim=(0.5, 10.5), ylim=(-0.02, 1.02), xticks=(1, 5, 10))
-    return _finish(figure)
 
 
 def price(halves: dict[str, list[Figures]], colours: dict[str, str]) -> Figure:
@@ -79,14 +63,13 @@ def _finish(figure: Figure) -> Figure:
 
 
 def main() -> None:
-    """Draws each picture whose figures are there."""
+    """Draws it in both schemes."""
     found = json.loads((DOCS / "benchmarks.json").read_text("utf-8"))
     cuts = {"open": found["cuts"]["figures"], "sealed": found["cuts sealed"]["figures"]}
     for scheme, colours in COLOURS.items():
         with plt.rc_context(style(colours)):
-            drawn = {"survival": survival(found["survival"]["figures"], colours), "price": price(cuts, colours)}
-            for name, figure in drawn.items():
-                figure.savefig(DOCS / "images" / f"{name}-{scheme}.svg", metadata={"Date": None, "Creator": None})
+            name = DOCS / "images" / f"price-{scheme}.svg"
+            price(cuts, colours).savefig(name, metadata={"Date": None, "Creator": None})
 
 
 if __name__ == "__main__":

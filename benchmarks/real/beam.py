@@ -41,8 +41,7 @@ def _question(kind: str, entry: dict[str, Any], rows: Sequence[Row], positions: 
     answer = str(next((entry[name] for name in _ANSWERS if name in entry), ""))
     named = sorted({positions[given] for given in _numbers(entry.get("source_chat_ids")) if given in positions})
     golds = gold_values(answer, [rows[at]["content"] for at in named]) if kind in EXACT else ()
-    instruction = entry.get("instruction_being_tested")
-    return Question(entry["question"], golds, sources=tuple(named), instruction=instruction)
+    return Question(entry["question"], golds, sources=tuple(named))
 
 
 def _numbers(value: object) -> Iterator[int]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.real import DATA, read
-from benchmarks.real.coding import Cut
 from benchmarks.sessions import Session, assistant
 from benchmarks.tokens import Row
 
@@ -19,12 +18,19 @@ _INJECTED = re.compile(r"\s*(?:<(?:command-|local-command-|bash-|task-notificati
 """The beginning of a text that the host put into a row of the user."""
 
 
+class Cut(NamedTuple):
+    """A compaction that Claude Code recorded; it keeps no row verbatim."""
+
+    at: int
+    """Rows before it."""
+    summary: str
+
+
 class Recorded(NamedTuple):
     """A session, its compactions, and the folder that it was started in."""
 
     session: Session
     cuts: list[Cut]
-    """Claude Code keeps no row verbatim, so a cut keeps none before it."""
     folder: str
 
 
@@ -37,7 +43,7 @@ def load(path: str, sealed: bool = False, data: Path = DATA) -> Recorded:
     cuts: list[Cut] = []
     for entry in _entries(told):
         if entry.get("isCompactSummary"):
-            cuts.append(Cut(len(rows), len(rows), _text(entry["message"])))
+            cuts.append(Cut(len(rows), _text(entry["message"])))
         else:
             rows += _rows(entry, results)
     folder = next((one["cwd"] for one in told if one.get("cwd")), "")

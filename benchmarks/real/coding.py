@@ -6,15 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.real import DATA, half, read
 from benchmarks.real.pi import row_of
 from benchmarks.sessions import Session, called
 from benchmarks.tokens import Row
 
-COMPACTED = "packages/coding-agent/test/fixtures/before-compaction.jsonl"
-"""The fixture of pi that holds its own summaries."""
 _ID = re.compile(r"<!-- Claude Code Session ([0-9a-f]{8})")
 _TURN = re.compile(r"(?m)^_\*\*(User|Agent)( - sidechain)? \([^)\n]*\)\*\*_$")
 _TOOL = re.compile(
@@ -29,23 +26,6 @@ def load_all(sealed: bool = False, data: Path = DATA) -> list[Session]:
     texts = [(path, read("pi-mono", path, sealed, data).decode()) for path in half("pi-mono", sealed)]
     sessions = [Session(name=f"pi-mono/{Path(path).stem}", rows=tuple(_pi(text.splitlines()))) for path, text in texts]
     return sessions + [_history(read("specstory", path, sealed, data).decode()) for path in half("specstory", sealed)]
-
-
-class Cut(NamedTuple):
-    """A compaction that pi recorded: the rows before it, the first of them that pi kept, and its summary."""
-
-    at: int
-    kept: int
-    summary: str
-
-
-def cuts(data: Path = DATA) -> tuple[Session, list[Cut]]:
-    """Returns the session that pi compacted, and its cuts."""
-    lines = read("pi-mono", COMPACTED, data=data).decode().splitlines()
-    told = [(at, one) for at, one in enumerate(map(json.loads, lines)) if one["type"] == "compaction"]
-    ends = [(at, one["firstKeptEntryIndex"], one["summary"]) for at, one in told]
-    made = [Cut(len([*_pi(lines[:at])]), len([*_pi(lines[:kept])]), summary) for at, kept, summary in ends]
-    return Session(name=f"pi-mono/{Path(COMPACTED).stem}", rows=tuple(_pi(lines))), made
 
 
 def _pi(lines: Sequence[str]) -> Iterator[Row]:

@@ -12,8 +12,7 @@ from functools import partial
 
 from benchmarks.peers import EVERYONE, FIRST
 from benchmarks.prices import DOLLARS
-from benchmarks.real import beam, locomo, pi, recordings
-from benchmarks.real.instructions import kept
+from benchmarks.real import beam, locomo, pi
 from benchmarks.real.recall import recalled
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
@@ -24,15 +23,14 @@ from benchmarks.summarisers import Extracting
 SETS: Mapping[str, Callable[[], list[Session]]] = {
     "BEAM-100K": partial(beam.load_all, "100K"),
     "LoCoMo": locomo.load_all,
-    "airline": recordings.load_all,
     "pi": pi.load_all,
     "BEAM-500K": partial(beam.load_all, "500K"),
 }
 SEALED = {"BEAM-500K": partial(beam.load_all, "500K", sealed=True)}
 COLUMNS = (
-    *("set", "contestant", "chats", "asked", "gold", "near", "instructions_asked", "instructions_by_signs"),
-    *("quoted", "quoted_kept", "recalls", "recall_any", "recall_gold_asked", "recall_gold"),
-    *("ids", "ids_of_session", *DOLLARS, "waiting", "view_last", "lost", "over_budget", "broken"),
+    *("set", "contestant", "chats", "asked", "gold", "near"),
+    *("recalls", "recall_any", "recall_gold_asked", "recall_gold"),
+    *(*DOLLARS, "waiting", "view_last", "lost", "over_budget", "broken"),
 )
 _MEANS = ("waiting", "view_last", "cached")
 _TOLD = (*COLUMNS[3:], "cached", "tokens")
@@ -42,7 +40,7 @@ def cell(name: str, number: int, contestant: str, sealed: bool) -> Figures:
     """Plays one contestant in one chat."""
     session = (SEALED if sealed else SETS)[name]()[number]
     found = scores(session, play(EVERYONE[contestant], session, Extracting))
-    return {**found, **({**recalled(session), **kept(session)} if contestant == "Ours" else {}), "set": name}
+    return {**found, **(recalled(session) if contestant == "Ours" else {}), "set": name}
 
 
 def of_sets(found: Sequence[Figures]) -> list[Figures]:

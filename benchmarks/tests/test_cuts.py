@@ -10,8 +10,7 @@ import pytest
 
 from benchmarks.cuts import Judge, summed
 from benchmarks.real import PINS
-from benchmarks.real.checkpoints import Recorded, load
-from benchmarks.real.coding import Cut
+from benchmarks.real.checkpoints import Cut, Recorded, load
 from benchmarks.sessions import Session, assistant, called
 from benchmarks.tokens import broken_pairs, calls_of, text_of
 
@@ -51,7 +50,7 @@ def test_a_session_file_gives_what_user_and_agent_said_and_where_a_model_summari
     assert said == [*begun, ("assistant", "Done.")]
     assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
     assert broken_pairs(session.rows) == 0
-    assert (cuts, folder) == ([Cut(at=4, kept=4, summary="x was read")], "/work/app")
+    assert (cuts, folder) == ([Cut(at=4, summary="x was read")], "/work/app")
 
 
 def test_at_a_cut_each_text_is_judged_by_what_comes_next_and_by_what_the_user_said() -> None:
@@ -62,14 +61,13 @@ def test_at_a_cut_each_text_is_judged_by_what_comes_next_and_by_what_the_user_sa
         *called(2, "Read", {"file_path": "/work/app/src/load.py", "status": "in_progress"}, "again"),
     )
     notes = "[Thread of messages 1 to 3: …]\nDON'T touch the 'tests'! src/load.py"
-    judge = Judge(Recorded(Session(name="s", rows=rows), [Cut(3, 3, "load_all of docs/old.md")], "/work/app"))
+    judge = Judge(Recorded(Session(name="s", rows=rows), [Cut(3, "load_all of docs/old.md")], "/work/app"))
     judge(2, rows[:2])
     judge(3, [{"role": "system", "content": notes}, rows[2]])
     found = {text: summed([judge], text) for text in ("model", "view", "notes", "newest")}
-    counted = ("events", "unsaid", "read_again", "sentences", "signed")
-    assert [found["notes"][kind] for kind in counted] == [1, 1, 1, 2, 1]
-    assert [found["notes"][f"of_{kind}"] for kind in counted] == [1, 1, 1, 0.5, 1]
-    assert [found["model"][f"of_{kind}"] for kind in counted] == [0, 0, 0, 0, 0]
+    assert [found["notes"][kind] for kind in ("events", "sentences")] == [1, 2]
+    assert [found["notes"][f"of_{kind}"] for kind in ("events", "sentences")] == [1, 0.5]
+    assert [found["model"][f"of_{kind}"] for kind in ("events", "sentences")] == [0, 0]
     assert found["view"]["tokens"] > found["notes"]["tokens"]
 
 
@@ -77,7 +75,7 @@ def test_a_request_that_is_lost_at_a_cut_holds_nothing() -> None:
     """Neither the next request, after the agent has gone on, nor the end of the session makes up for it."""
     rows = ({"role": "user", "content": "Rename the loader, please."}, assistant("Done.", []), assistant("All.", []))
     for requests in ((2,), ()):
-        judge = Judge(Recorded(Session(name="s", rows=rows), [Cut(1, 1, "")], "/work/app"))
+        judge = Judge(Recorded(Session(name="s", rows=rows), [Cut(1, "")], "/work/app"))
         for fed in requests:
             judge(fed, rows[:fed])
         judge.finish()

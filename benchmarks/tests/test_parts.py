@@ -6,12 +6,11 @@ from typing import Any
 
 from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
-from benchmarks.real.coding import Cut
-from benchmarks.scores import asked, ids, newest
+from benchmarks.scores import asked, newest
 from benchmarks.sessions import Question, Session, assistant, called, plant
-from benchmarks.summarisers import Extracting, Keeping, Naming
+from benchmarks.summarisers import Extracting, Keeping
 from benchmarks.tokens import Counting, broken_pairs, count, measure, text_of
-from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, significant_words
+from benchmarks.words import gold_values, identifiers, is_near, places, significant_words
 
 SAID = [{"role": "user", "content": "One two three four."}, {"role": "assistant", "content": "Five six seven."}] * 10
 
@@ -43,8 +42,6 @@ def test_the_stand_in_keeps_facts_within_the_length_that_is_asked_for() -> None:
 def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None:
     shown = "The refund of Newark was paid. A refund to Newark is a refund. Nobody knows why cats sleep so long. " * 3
     assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
-    named = "The refund is paid, as was said.\nSee src/pay.py and run_all for it.\n" * 9
-    assert "refund" not in written(Naming(count, 10_000), named, max_output=12)
 
 
 def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
@@ -65,8 +62,6 @@ def test_values_are_found_whole_and_near_the_words_of_their_question() -> None:
     assert is_near(text, "14:05", significant_words("When does the ferry to Oslo leave?"))
     assert not is_near(text, "14:05", significant_words("What did Maria order for lunch?"))
     assert gold_values("It cost $25 and 3 hours", ["we paid $25"]) == ("$25",)
-    assert instruction_kept("please always answer in metric units", significant_words("always answer in metric units"))
-    assert not instruction_kept(f"always {'x ' * 400} metric", significant_words("always answer in metric units"))
 
 
 def test_identifiers_are_paths_names_of_code_and_numbers() -> None:
@@ -85,7 +80,6 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
     question = Question("What is the gate of flight HAT039?", ("B12",))
     session = Session(name="s", rows=rows, questions=(question,))
     assert asked(session, rows[:1]) == {"asked": 1, "gold": 1, "near": 1}
-    assert ids(rows) == {"HAT039"}
     assert newest(rows, sum(measure(row, count) for row in SAID)) == SAID
     assert text_of(newest(rows, 4)[-1]) in text_of(SAID[-1])
 
@@ -99,11 +93,8 @@ def test_an_identifier_that_left_the_verbatim_rows_is_an_event_and_held_if_the_v
     for text, held, control in (("None", 0, 0), ("See tools/make_all.py", 1, 0), ("See docs/old.md", 0, 1)):
         watch = Watch(Session(name="s", rows=rows))
         watch(len(rows) - 2, [{"role": "user", "content": text}, *SAID])
-        assert (watch.found["events"], watch.found["held"], watch.found["paths held"]) == (1, held, held)
+        assert (watch.found["events"], watch.found["held"]) == (1, held)
         assert (watch.each["control"], watch.each["written"]) == ([control], [3 + count(text)])
     watch = Watch(Session(name="s", rows=rows))
     watch(len(rows) - 2, rows[:-2])
     assert watch.found["events"] == 0
-    watch = Watch(Session(name="s", rows=rows), [Cut(at=5, kept=1, summary="")])
-    watch(len(rows) - 2, rows[:-2])
-    assert watch.found["events"] == 1

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real import PINS, DataMissingError, coding, fetch, read, recordings
-from benchmarks.real.instructions import kept
+from benchmarks.real import PINS, DataMissingError, coding, fetch, read
 from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
@@ -31,7 +30,6 @@ def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.M
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": said}, done]
     (tmp_path / "pi-mono").mkdir()
     told = [{"type": "session"}, *({"type": "message", "message": one} for one in messages)]
-    told += [{"type": "compaction", "firstKeptEntryIndex": 2, "summary": "x was read"}]
     (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join(map(json.dumps, told)))
     pin(monkeypatch, "pi-mono", open={"s.jsonl": ""})
     pin(monkeypatch, "specstory")
@@ -39,8 +37,6 @@ def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path, monkeypatch: pytest.M
     assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
     assert broken_pairs(session.rows) == 0
     assert row_of(done) == session.rows[2]
-    monkeypatch.setattr(coding, "COMPACTED", "s.jsonl")
-    assert coding.cuts(tmp_path) == (session, [coding.Cut(at=3, kept=1, summary="x was read")])
 
 
 HISTORY = """<!-- Claude Code Session {id}-2330 (2026) -->
@@ -86,27 +82,11 @@ def test_a_history_of_specstory_is_read_with_its_half_and_has_calls_with_results
             read("specstory", path, sealed, tmp_path)
 
 
-def test_the_recording_is_asked_for_the_newest_values() -> None:
-    (session,) = recordings.load_all()
-    assert len(session.questions) > 100
-    assert all(one.golds[0] in text_of(session.rows[one.sources[0]]) for one in session.questions)
-
-
 def test_recall_finds_the_source_of_a_question() -> None:
     rows = ({"role": "user", "content": f"Item {at}: the colour of the {at}th door is shade{at}."} for at in range(50))
     question = Question("What is the colour of the 7th door?", ("shade7",), sources=(7,))
     session = Session(name="s", rows=tuple(rows), questions=(question,))
     assert recalled(session) == {"recalls": 1, "recall_any": 1, "recall_gold": 1, "recall_gold_asked": 1}
-
-
-def test_an_instruction_without_a_sign_stays_in_view_because_a_summariser_quotes_it() -> None:
-    rule = "Dates go the British way from Monday."
-    said = [f"Case {at} is about the {at}th door. {'It is old. ' * 30}" for at in range(60)]
-    said[5] = f"Thanks for that! {rule} Go on."
-    rows = tuple({"role": "user", "content": one} for one in said)
-    question = Question("When is it?", (), instruction="Dates the British way", sources=(5,))
-    session = Session(name="s", rows=rows, budget=4_000, questions=(question,))
-    assert kept(session) == {"quoted": 1, "quoted_kept": 1}
 
 
 def test_files_are_fetched_from_a_git_directory_sealed_ones_when_asked_for_and_refused_with_another_hash(

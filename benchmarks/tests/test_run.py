@@ -12,7 +12,7 @@ from benchmarks.peers import Contestant, Ours, Terms
 from benchmarks.prices import MODELS, dollars
 from benchmarks.run import play
 from benchmarks.scores import breaks, faults, waiting
-from benchmarks.sessions import Session, called, invoices
+from benchmarks.sessions import Session, called, plant, recorded
 from benchmarks.summarisers import Call, Down, Keeping, seconds_of
 from benchmarks.tokens import Row, count, measure
 
@@ -122,8 +122,8 @@ def test_an_adapter_that_loses_something_is_refused() -> None:
 
 @pytest.mark.parametrize("summariser", [Keeping, Down])
 def test_ours_breaks_nothing_with_any_summariser(summariser: type[Keeping]) -> None:
-    session = invoices(16, 60)
-    result = play(Ours, Session(name="small", rows=session.rows, facts=session.facts, budget=8_000), summariser)
+    rows, facts = plant(recorded()[:200], 20)
+    result = play(Ours, Session(name="small", rows=rows, facts=facts, budget=8_000), summariser)
     assert faults(result) == {"lost": 0, "over_budget": 0, "broken": 0, "refused": 0}
     assert len(result.calls) > 0
     assert result.requests[-1].tokens < result.tokens / 2

@@ -1,1 +1,0 @@
-"""Amplifier's own loops and providers, run against a local server that refuses what a real one would refuse."""
