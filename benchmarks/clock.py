@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
-from tests.support.virtual import VirtualLoop
+from tests.support.clock import VirtualLoop
 
 T = TypeVar("T")
 _sleep = asyncio.sleep
