@@ -99,7 +99,7 @@ class Config:
     wait_seconds: Annotated[int | float, Field(ge=0, le=10**9)] = 60.0
     """Seconds that a request waits for late summaries; one call may take twice as long, at least 120."""
     cache: _Filled | None = None
-    """`memory`, a file, or a store's address; none = a file in the user's Amplifier folder."""
+    """`memory`, a file, or a store's address; none = a file in the user's Amplifier folder, without a host memory."""
     persistence: Annotated[Mapping[Literal["path"], _Filled | Path], Field(min_length=1)] | None = None
     """`{path: …}` keeps the history in a file; none = memory."""
     announce: bool = True

@@ -25,11 +25,11 @@ def lookup(order: str) -> str:
 
 
 async def with_openai(client: Any, model: str, prompts: Sequence[str]) -> SummarizingContextManager:
-    async def summarise(rows: list[dict[str, Any]], max_tokens: int) -> Any:
+    async def summarise(rows: list[dict[str, Any]], max_tokens: int) -> str:
         answer = await client.chat.completions.create(
             model=model, messages=to_openai(rows), max_completion_tokens=max_tokens
         )
-        return answer.choices[0].message.content
+        return str(answer.choices[0].message.content or "")
 
     provider = provider_of(summarise, context_window=12_000, max_output_tokens=1_000)
     context = SummarizingContextManager(keep_recent=6)
@@ -56,7 +56,7 @@ async def with_openai(client: Any, model: str, prompts: Sequence[str]) -> Summar
 
 
 async def with_anthropic(client: Any, model: str, prompts: Sequence[str]) -> SummarizingContextManager:
-    async def summarise(rows: list[dict[str, Any]], max_tokens: int) -> Any:
+    async def summarise(rows: list[dict[str, Any]], max_tokens: int) -> str:
         answer = await client.messages.create(model=model, max_tokens=max_tokens, **to_anthropic(rows))
         return "".join(block.text for block in answer.content if block.type == "text")
 

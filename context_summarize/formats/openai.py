@@ -11,10 +11,12 @@ from context_summarize.messages.rows import SYSTEM_ROLES, Call, JsonRow
 from context_summarize.messages.text import image_url, is_image
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_REASONING = ("reasoning_content", "reasoning_details")
+"""Keys of servers that refuse a turn with calls without them; other servers' answers have none."""
 
 
 def to_openai(rows: Iterable[JsonRow]) -> list[Any]:
-    """Returns rows as messages of the API, without metadata, reasoning and keys that it does not know.
+    """Returns rows as messages of the API, without metadata and keys that it does not know.
 
     The rows are those of a view: each call has its results right behind it. A row that holds neither text nor image nor
     call is left out. The API takes images from users alone: an image in another row becomes a line that names it.
@@ -38,7 +40,8 @@ def _messages(row: JsonRow) -> Iterator[JsonRow]:
     name = row.get("name")
     named = {"name": name} if isinstance(name, str) and _NAME.fullmatch(name) else {}
     if content or calls:
-        yield {"role": role, "content": content or None, **named, **({"tool_calls": calls} if calls else {})}
+        kept = {key: row[key] for key in _REASONING if row.get(key)}
+        yield {"role": role, "content": content or None, **named, **kept, **({"tool_calls": calls} if calls else {})}
 
 
 def _of_user(blocks: Sequence[Any]) -> str | list[JsonRow]:
@@ -55,7 +58,7 @@ def _of_user(blocks: Sequence[Any]) -> str | list[JsonRow]:
 def from_openai(messages: Iterable[Any]) -> list[JsonRow]:
     """Returns messages of the API as rows for `add_message`; each is a dict, or a message of the SDK.
 
-    A refusal becomes the text of its answer. Keys that no row needs are left out.
+    A refusal becomes the text of its answer. Keys that neither a row nor the API needs are left out.
 
     Raises:
         MessageError: a message is neither.
@@ -65,4 +68,6 @@ def from_openai(messages: Iterable[Any]) -> list[JsonRow]:
 
 def _row(message: JsonRow) -> JsonRow:
     row = {"role": message.get("role"), "content": message.get("content") or message.get("refusal") or ""}
-    return row | {key: message[key] for key in ("name", "tool_call_id", "tool_calls") if message.get(key)}
+    return row | {
+        key: message[key] for key in ("name", "tool_call_id", "tool_calls", "metadata", *_REASONING) if message.get(key)
+    }

@@ -122,13 +122,13 @@ def block_type(block: Any) -> str:
 
 
 def arguments_of(value: Any) -> Any:
-    """Returns arguments as data. In the OpenAI shape they are a JSON string."""
-    if isinstance(value, str):
+    """Returns arguments as data. In the OpenAI shape they are a JSON string, of some servers an empty one."""
+    if isinstance(value, str) and value:
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
-    return {} if value is None else value
+    return {} if value in (None, "") else value
 
 
 def call_entries(raw: JsonRow) -> list[Any]:
@@ -139,10 +139,12 @@ def call_entries(raw: JsonRow) -> list[Any]:
 
 
 def _call(entry: Mapping[str, Any]) -> Call:
-    """Returns the call of a block, or of an entry of `tool_calls`."""
+    """Returns the call of a block, or of an entry of `tool_calls`; OpenAI's custom tools take one text as `input`."""
     function = entry.get("function")
     if isinstance(function, dict):
         return Call(id_of(entry["id"]), str(function.get("name") or ""), arguments_of(function.get("arguments")))
+    if isinstance(custom := entry.get("custom"), dict):
+        return Call(id_of(entry["id"]), str(custom.get("name") or ""), {"input": custom.get("input")})
     name = entry.get("tool") or entry.get("name") or ""
     given = entry.get("arguments") if "arguments" in entry else entry.get("input")
     return Call(id_of(entry["id"]), str(name), arguments_of(given))

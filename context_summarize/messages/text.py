@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_value, row_calls
 from context_summarize.messages.rows import PRIVATE_BLOCKS, TEXT_BLOCKS, JsonRow, Row, compact_json, saved_json
+
+_DATA = re.compile(r"(?:data:[\w.+/-]{0,100};base64,)?[A-Za-z0-9+/_-]{256,}={0,2}")
+"""A file in a block that is no image, such as a document or audio. Readable text has a blank earlier."""
 
 
 def call_line(name: str, *arguments: str) -> str:
@@ -26,7 +30,7 @@ def content_text(content: Any) -> str:
 
 
 def block_text(block: Any) -> str:
-    """Returns the public text of one block; an unknown block becomes JSON."""
+    """Returns the public text of one block; an unknown block becomes JSON, with the size of a file in its place."""
     kind = block_type(block)
     if isinstance(block, str):
         return block
@@ -36,7 +40,16 @@ def block_text(block: Any) -> str:
         return image_note(block)
     if kind in PRIVATE_BLOCKS:
         return ""
-    return content_text(result_value(block)) if is_result(block) else saved_json(block)
+    return content_text(result_value(block)) if is_result(block) else saved_json(_without_data(block))
+
+
+def _without_data(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_data(item) for item in value]
+    is_data = isinstance(value, str) and _DATA.fullmatch(value)
+    return f"[{len(value) * 3 // 4:,} bytes]" if is_data else value
 
 
 def prose(row: Row) -> str:

@@ -99,13 +99,14 @@ class Requests:
         may_prefetch = config.prefetch and config.auto_compact and used >= due * share
         has_grown = session.last[0] is log and len(log) > session.last[1]
         is_again = session.last == (log, len(log), limits.budget) and not session.is_late
+        is_first = session.last[0] is not log and cut.since > 0  # of a resumed session: its figures are not known yet
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
         requests, made_at = self._services.totals.requests, session.made_at
         facts = Facts(
             used=used,
             room=own.view_room,
             # A host may send a request again: it gets the same rows, until one is added or a late summary comes.
-            compact_from=due if config.auto_compact and not is_again else math.inf,
+            compact_from=due if config.auto_compact and not (is_again or is_first) else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,

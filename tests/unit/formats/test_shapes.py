@@ -86,3 +86,30 @@ def test_what_anthropic_refuses_is_left_out_or_mended():
     assert asked["content"] == [{"type": "text", "text": "\ufffd"}]
     assert used["content"] == [{"type": "tool_use", "id": "f_a_0", "name": "a_b", "input": {"value": "{broken"}}]
     assert answered["content"] == [{"type": "tool_result", "tool_use_id": "f_a_0"}]
+
+
+def test_a_file_becomes_its_size_and_text_stays():
+    pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{'QUJD' * 2_000}"}}
+    log = {"type": "document", "source": {"type": "text", "data": "one line\n" * 200}}
+    [message] = to_openai([user([pdf, log])])
+    file, text = (block["text"] for block in message["content"])
+    assert "a.pdf" in file
+    assert "6,021 bytes" in file
+    assert len(file) < 200
+    assert text.count("one line") == 200
+
+
+def test_what_servers_want_back_is_kept_and_calls_of_custom_tools_have_their_input():
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    said = {"role": "assistant", "content": "", "reasoning_content": "hm", "tool_calls": [custom]}
+    [row] = from_openai([{**said, "metadata": {"critical": True}}])
+    assert row["metadata"] == {"critical": True}
+    [message] = to_openai([row])
+    assert message["reasoning_content"] == "hm"
+    assert message["tool_calls"][0]["function"] == {"name": "sh", "arguments": '{"input": "ls"}'}
+
+
+@pytest.mark.parametrize("given", ["", None])
+def test_a_call_without_arguments_has_none(given):
+    made = {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "tool": "now", "arguments": given}]}
+    assert to_openai([made])[0]["tool_calls"][0]["function"]["arguments"] == "{}"
