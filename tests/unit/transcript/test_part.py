@@ -55,25 +55,23 @@ NAMES = [
     ("find", "replace"),
     ("oldText", "newText"),
 ]
-OLD, NEW = (
-    "def load_cart(name):\n    limit = 1\n    return limit",
-    "def load_cart(name):\n    limit = 2\n    return limit",
-)
+OLD, NEW = (f"import json\n\ndef load_cart(name):\n    limit = {at}\n    return limit\n\n# end" for at in (1, 2))
 
 
 @pytest.mark.parametrize("names", NAMES, ids=" ".join)
 def test_an_old_and_a_new_text_are_a_diff_whatever_they_are_called(names):
+    """With two of the lines around it."""
     given = dict(zip(names, (OLD, NEW), strict=True))
     text = text_of([call("a", "Edit", path="src/cart.py", **given), user("Go")])
-    shown = " def load_cart(name):\n-    limit = 1\n+    limit = 2\n     return limit"
-    assert f'call Edit({{"path": "src/cart.py"}})\n{shown}' in text
+    shown = " \n def load_cart(name):\n-    limit = 1\n+    limit = 2\n     return limit\n "
+    assert f'call Edit({{"path": "src/cart.py"}})\n{shown}\n[call Edit: no' in text
     assert names[0] not in text
 
 
 def test_several_edits_of_one_call_are_a_diff_each():
     edits = [{"old_string": OLD, "new_string": NEW}, {"old_string": "a\nb", "new_string": ""}]
     text = text_of([call("a", "MultiEdit", path="x.py", edits=edits), user("Go")])
-    assert 'call MultiEdit({"path": "x.py"})\nedits 1:\n def load_cart' in text
+    assert 'call MultiEdit({"path": "x.py"})\nedits 1:\n \n def load_cart' in text
     assert "edits 2:\n-a\n-b" in text
 
 
@@ -97,6 +95,13 @@ def test_what_an_earlier_row_showed_is_not_shown_again():
     assert text.count("second_3") == 1
     assert "[m4] tool Read\n(as in [m1])" in text
     assert "(12 lines as in [m1])\nREADME.md" in text
+
+
+@pytest.mark.parametrize(("lines", "is_mark"), [(3, False), (4, True)])
+def test_a_few_short_lines_are_shown_again(lines, is_mark):
+    """Those of some 160 characters, all together, are a mark."""
+    said = "\n".join(f"Line {at} says {'so ' * 13}" for at in range(lines))
+    assert ("(as in [m1])" in text_of([user(said), assistant(said)])) is is_mark
 
 
 def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
