@@ -179,6 +179,26 @@ def test_behind_a_part_stands_the_row_that_came_next():
     assert around(3, None)[2] == "", "what comes behind a part that ends early is not read"
 
 
+@pytest.mark.parametrize(("size", "number"), [(90, 2), (120, 1)])
+def test_a_request_of_some_words_is_shown_with_the_one_before_it(size, number):
+    rows, _ = rows_around(log_of([user("Build it."), user("y" * size), assistant("I begin."), user("Go on.")]), 2, None)
+    assert rows == [0, 1][-number:]
+
+
+@pytest.mark.parametrize(("steps", "is_found"), [(56, True), (80, False)])
+def test_the_agents_last_words_are_those_among_the_last_rows(steps, is_found):
+    quiet = [row for at in range(steps // 2) for row in (call(f"c{at}"), result(f"c{at}"))]
+    rows, _ = rows_around(log_of([user("Build it."), assistant("I begin."), *quiet]), 2 + steps // 2, None)
+    assert (1 in rows) is is_found
+
+
+def test_most_of_what_stands_around_is_the_request_a_fifth_the_last_words_a_tenth_the_next_row():
+    log = log_of([user("a" * 9_000), assistant("b" * 9_000), user("c" * 9_000)])
+    before, behind = context(log, rows_around(log, 2, 2), 10_000, None)
+    shares = [(before + behind).count(letter * 20) / 100 for letter in "abc"]
+    assert shares == [pytest.approx(one, rel=0.2) for one in (0.7, 0.2, 0.1)]
+
+
 def test_what_stands_around_takes_a_share_of_a_segment():
     sizes = [len("".join(around(4, 5, segment)[1:])) for segment in (512, 4_096, 16_384, 65_536)]
     assert sizes[0] < 512 // 2 < sizes[1] < 4_096 // 2 < sizes[2] == sizes[3] < 3_200
