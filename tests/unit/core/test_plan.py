@@ -71,11 +71,15 @@ def test_a_view_fits_by_one_step_after_another(budget, level):
     assert made.cut.is_bare is (level == 5)
 
 
-def test_where_rows_are_cut_to_fit_they_fill_half_of_the_room_and_none_is_cut_below_some_twenty_tokens():
+def test_where_rows_are_cut_to_fit_they_fill_half_of_the_room():
     log = log_of([*tool_session(2), user("word " * 9_000)])
     assert planned(log, 2_000, "must_fit").tokens_after > 1_000
-    smallest = shown(log, planned(log, 40, "must_fit").cut)
-    assert 20 <= max(entry.tokens for entry in smallest.entries) <= 30
+
+
+@pytest.mark.parametrize(("words", "is_cut"), [(12, False), (22, True)])
+def test_a_row_of_some_twenty_tokens_is_never_cut(words, is_cut):
+    log = log_of([*tool_session(2), user("word " * words)])
+    assert bool(shown(log, planned(log, 40, "must_fit").cut).shortened) is is_cut
 
 
 def test_however_many_segments_there_are_their_summaries_take_at_most_a_quarter_more_than_their_share():
@@ -90,8 +94,8 @@ def test_however_many_segments_there_are_their_summaries_take_at_most_a_quarter_
 
 @pytest.mark.parametrize(("base", "is_kept"), [(75_000, True), (55_000, False)])
 def test_a_much_smaller_base_ends_the_growth_by_the_earlier_one(base, is_kept):
-    ends = ends_for(Cut(), own_limits(CONFIG, 100_000, 0), None)
-    assert (ends_for(Cut(groups=5, ends=ends), own_limits(CONFIG, base, 0), None) == ends) is is_kept
+    ends = ends_for(Cut(), own_limits(CONFIG, 100_000, 0), 512)
+    assert (ends_for(Cut(groups=5, ends=ends), own_limits(CONFIG, base, 0), 512) == ends) is is_kept
 
 
 def test_a_part_that_ends_early_is_followed_by_parts_that_begin_there():
