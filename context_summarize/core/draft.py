@@ -19,9 +19,6 @@ from context_summarize.redaction import withholds
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""
-_AIMS = (0.9, 0.6, 0.3, 0.0)
-"""Shares of the room to aim at when any row may be cut. A share below 1 leaves room for the next row. If the view still
-does not fit, rows are cut again with the next share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +185,10 @@ class Draft:
         self._shorten(Shortening(until, max(longest, length), length))
 
     def shorten_longest(self) -> None:
-        """Cuts the longest rows until the view fits: all rows above one length are cut to that length."""
-        for aim in _AIMS:
-            room = int(aim * self._limits.view_room)
-            length = max(HARD_FLOOR, self._length(room, lambda rows, row, _: not rows.is_instruction(row)))
-            self._shorten(Shortening(self._log.rendered_rows, length, length, only_results=False))
+        """Cuts all rows above one length to that length; if the view still does not fit, as far as rows are cut."""
+        length = self._length(self._limits.view_room, lambda rows, row, _: not rows.is_instruction(row))
+        for most in (max(HARD_FLOOR, length), HARD_FLOOR):
+            self._shorten(Shortening(self._log.rendered_rows, most, most, only_results=False))
             if self.fits():
                 break
 

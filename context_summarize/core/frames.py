@@ -26,7 +26,7 @@ _MORE = (
 )
 _QUOTES = "the user's words, quoted by code, with the agent's words at the end of each turn. [m7] is message 7."
 _TAG = 4
-"""Hexadecimal digits of the shortest hash."""
+"""Hexadecimal digits of the shortest hash: few tokens, but too many to guess. Any value of this size does."""
 
 
 def summary_entry(log: Log, node: Node, summary: Summary) -> Entry:

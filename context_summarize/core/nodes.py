@@ -65,8 +65,6 @@ MOST_GROWTH = 10
 """A merged summary is at most this many times as long as a segment's."""
 FRAME_TOKENS = 30
 """Estimate of the frame's tokens for a summary that has no row yet."""
-_TOLD_TOKENS = 50
-"""Estimate of what the frame of the first summary explains."""
 
 
 def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
@@ -87,7 +85,7 @@ def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def estimated(nodes: Iterable[Node]) -> int:
     """Returns about how many tokens the rows of these nodes take: the lengths that are asked for, and frames."""
-    return sum(node.summary_tokens + FRAME_TOKENS + (0 if node.first_group else _TOLD_TOKENS) for node in nodes)
+    return sum(node.summary_tokens + FRAME_TOKENS for node in nodes)
 
 
 def derive_summary_tokens(segment_tokens: int) -> int:

@@ -1,36 +1,22 @@
-"""The thread of one log: a pure function of its rows, a room, and what the rest of a view shows; and what both keep."""
+"""The thread of one log: a pure function of its rows, a room, and what the rest of a view shows."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from context_summarize.core.entries import Entry
 from context_summarize.core.frames import thread_entry
 from context_summarize.core.log import Log
-from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, countable_items
 from context_summarize.notes.fallback import without_quoted
-from context_summarize.notes.forms import spelled_values
 from context_summarize.notes.reading import Reading, read, told_by_user
 from context_summarize.notes.rules import quoted_of, sign_pattern, without_foreign
 from context_summarize.notes.thread import Beside, thread_text
 from context_summarize.redaction import traceback_of
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Counts exact values: names in calls, names and figures in the user's words."""
-
-    kept: int = 0
-    lost: int = 0
-    """Those that the request showed before the compaction, and does not show after it."""
-    examples: tuple[str, ...] = ()
-    """Up to three of the lost ones, the newest first."""
 
 
 class Thread:
@@ -72,19 +58,6 @@ class Thread:
         said = [sentence.letters for one in self.readings(first_group, end_group) for sentence in one.said]
         return without_quoted(without_foreign(text, self._heading, said) if self._heading else text, thread)
 
-    def kept(self, groups: tuple[int, int], before: View, after: View) -> Kept:
-        """Counts the values of the summarised rows that the view before showed, and that the view after it shows.
-
-        Args:
-            groups: how many rendered groups each of the two summarises.
-        """
-        said = _values(before, before.head)
-        wanted = {value: None for one in self.readings(0, groups[0]) for value in one.values if value in said}
-        wanted |= {value: None for one in self.readings(*groups) for value in one.values}
-        shown = _values(after, after.entries)
-        lost = [value for value in wanted if value not in shown]
-        return Kept(len(wanted) - len(lost), len(lost), tuple(reversed(lost[-3:])))
-
     def readings(self, first: int, end: int) -> list[Reading]:
         """Returns the readings of these groups."""
         for ordinal in range(first, end):
@@ -113,14 +86,6 @@ class Thread:
 def _speaks(raw: JsonRow) -> bool:
     """Returns True for a row behind a call in which the user may speak."""
     return raw["role"] == "user" or told_by_user(content_text(raw.get("content"))) != ""
-
-
-def _values(shown: View, entries: Sequence[Entry]) -> Set[str]:
-    """Returns the values in these rows of a view. The numbers in the frames of our own rows are none."""
-    texts = [*_texts_of(entry.row for entry in entries if entry.origin is not None)]
-    texts += [summary.text for summary in shown.texts.values()]
-    texts += shown.thread.row["content"].split("\n")[1:-1] if shown.thread else []
-    return spelled_values("\n".join(texts))
 
 
 def _texts_of(rows: Iterable[JsonRow]) -> Iterator[str]:

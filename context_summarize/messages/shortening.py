@@ -11,8 +11,6 @@ from context_summarize.messages.text import content_text, is_image
 
 Short: TypeAlias = Callable[[Any], Any]
 _NO_IMAGE = "[image left out to save room]"
-_MIN_CUT = 120
-"""A text of at most this many characters is not cut, because the note about the rest would take the room."""
 _STEERING = ("type", "id", "tool_call_id", "name", "tool")
 """Keys of a block that control the host. Only the values of other keys are shortened."""
 _FIRST = (*PRIVATE_BLOCKS, "tool_result")
@@ -55,13 +53,12 @@ def _block(block: Any, short: Short) -> Any:
 
 
 def _text(text: str, share: float, hint: str) -> str:
-    """Returns `share` of the text: two thirds head and one third tail, with a note in between."""
+    """Returns `share` of the text: two thirds head and one third tail, with a note in between; a short text whole."""
     kept = int(len(text) * share)
-    if len(text) <= _MIN_CUT or kept >= len(text) - 60:
-        return text
-    head, tail = text[: kept * 2 // 3], text[len(text) - kept // 3 :] if kept >= 3 else ""
+    head, tail = text[: kept * 2 // 3], text[len(text) - kept // 3 :]
     left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left_out:,} of {len(text):,} characters left out to save room{hint} …]\n{tail}"
+    short = f"{head}\n[… {left_out:,} of {len(text):,} characters left out to save room{hint} …]\n{tail}"
+    return min(text, short, key=len)
 
 
 def _value(value: Any, share: float, hint: str) -> Any:

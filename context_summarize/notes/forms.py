@@ -1,4 +1,4 @@
-"""Finds names and figures in a text by their form alone: exact values that a paraphrase would lose."""
+"""Finds names in a text by their form alone: paths, addresses, names of code and ids."""
 
 from __future__ import annotations
 
@@ -31,32 +31,18 @@ _AFTER, _BEFORE = ".,:;!?\\*#…", ",:;!?\\*…"
 
 def names_in(text: str) -> list[str]:
     """Returns the paths, addresses, names of code and ids of a text, each once, in their order."""
-    return [value for value in _values(text) if _is_name(value)]
-
-
-def values_in(text: str) -> list[str]:
-    """Returns the names and the figures of a text, each once, in their order."""
-    return [value for value in _values(text) if _FIGURE.fullmatch(value) or _is_name(value)]
+    if "\\" in text or "[redacted:" in text:
+        text = _MARKS.sub(lambda found: _GONE if found[1] else " ", text)
+    runs = (run for run in dict.fromkeys(_RUN.findall(text)) if len(run) <= _LONGEST and _GONE not in run)
+    parts = (part for run in runs for part in ([run] if "://" in run else run.split("=")))
+    values = dict.fromkeys(part.rstrip(_AFTER).lstrip(_BEFORE) for part in parts)
+    return [value for value in values if value and not _SHORT.fullmatch(value) and _is_name(value)]
 
 
 def spelled(name: str) -> str:
     """Returns the one spelling of a name: `./pkg/x.go` and `pkg/x.go:12` are `pkg/x.go`."""
     site = _SITE.fullmatch(name) if ":" in name else None
     return (site[1] if site else name).removeprefix("./")
-
-
-def spelled_values(text: str) -> set[str]:
-    """Returns the values of a text, each in its one spelling."""
-    return {*map(spelled, values_in(text))}
-
-
-def _values(text: str) -> list[str]:
-    if "\\" in text or "[redacted:" in text:
-        text = _MARKS.sub(lambda found: _GONE if found[1] else " ", text)
-    runs = (run for run in dict.fromkeys(_RUN.findall(text)) if len(run) <= _LONGEST and _GONE not in run)
-    parts = (part for run in runs for part in ([run] if "://" in run else run.split("=")))
-    values = dict.fromkeys(part.rstrip(_AFTER).lstrip(_BEFORE) for part in parts)
-    return [value for value in values if value and not _SHORT.fullmatch(value)]
 
 
 def _is_name(value: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context_summarize.notes.forms import names_in, spelled, values_in
+from context_summarize.notes.forms import names_in, spelled
 from context_summarize.notes.own_text import REMOVED, own_text
 from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.rules import folded, has_sign
@@ -56,13 +56,6 @@ class Reading:
     """The agent's words, if it makes no call."""
     names: tuple[str, ...] = ()
     """Names in the short arguments of its calls, each once."""
-
-    @property
-    def values(self) -> Iterator[str]:
-        """The names in calls, and the names and figures of the user, in one spelling."""
-        yield from self.names
-        for sentence in self.said:
-            yield from map(spelled, values_in(sentence.text))
 
 
 def told_by_user(result: str) -> str:

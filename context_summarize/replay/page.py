@@ -21,11 +21,6 @@ _CAPTION = (
     "Tokens of the messages so far (history), of each request, and of what a request may hold (budget). A dot is a "
     "compaction, and leads to it."
 )
-_ABOUT_VALUES = (
-    "An exact value is a name in a call, or a name or figure in the user's words. It is kept if any row of the request "
-    "holds it: a summary, the thread, or a message that is shown whole. Any other is in the history, where recall "
-    "finds it."
-)
 
 
 def render_page(result: ReplayResult, title: str) -> str:
@@ -64,7 +59,7 @@ def _header(result: ReplayResult, title: str, clean: Callable[[str], str]) -> It
 
 
 def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
-    section = element("section", element("h2", "Compactions"), element("p", _ABOUT_VALUES))
+    section = element("section", element("h2", "Compactions"))
     if not result.compactions:
         section.append(element("p", "There was none: no request became large enough.", class_="quiet"))
     before: Sequence[JsonRow] = ()
@@ -86,8 +81,7 @@ def _compaction(line: Compaction, before: Sequence[JsonRow], clean: Callable[[st
     made = f"{counted(event['segments'], 'segment')} summarised, {event['merged']} merged"
     failed = f" {event['fallbacks']} by code, because the provider failed." if event["fallbacks"] else ""
     done = f"{made}, {counted(event['shortened'], 'message')} shortened, waited {event['wait_ms']:,} ms."
-    kept = f"Of {event['values_kept'] + event['values_lost']:,} exact values {event['values_kept']:,} are kept."
-    yield element("p", f"{done}{failed} Why: {event['reason'].replace('_', ' ')}. {kept}", class_="quiet")
+    yield element("p", f"{done}{failed} Why: {event['reason'].replace('_', ' ')}.", class_="quiet")
     stay = []
     for row in line.made_rows:
         text = clean(row_text(row))

@@ -163,13 +163,11 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     if result.prices is not None:
         whole = f"sending the whole history costs {result.dollars_whole_history:.2f} ({result.prices.name})"
         dollars = ("Dollars", f"{result.dollars:.2f}", whole)
-    lost = sum(line.event["values_lost"] for line in result.compactions)
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", largest),
         ("Cacheable", f"{cached:.0%}", "of the tokens sent; each request begins as the one before it"),
-        ("Exact values lost", f"{lost:,}", "at compactions; recall finds them in the history"),
         ("Provider calls", f"{totals.calls:,}", calls),
         dollars,
     ]

@@ -202,7 +202,6 @@ class Requests:
         change = Change(
             before=shown,
             after=after,
-            values=session.thread.kept((session.cut.groups, cut.groups), shown, after),
             rows=len(session.log),
             plan=chosen,
             from_cache=len(new & self._texts.stored),

@@ -6,10 +6,9 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from context_summarize.core.draft import Plan
-from context_summarize.core.thread import Kept
 from context_summarize.core.view import View
 from context_summarize.events import COMPACTION, FINISHED, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, STARTED, Outbox
 from context_summarize.session.request_limits import RequestLimits
@@ -34,8 +33,6 @@ class Change:
     from_cache: int = 0
     new_fallbacks: int = 0
     """Fallbacks that the view did not show before."""
-    values: Kept = field(default_factory=Kept)
-    """How many exact values that the request showed before are still shown, and how many are not."""
     waited: float = 0.0
     """Seconds."""
 
@@ -73,8 +70,7 @@ class Announcement:
         if self._open is not None:
             used, rows = self._open
             figures = dict.fromkeys(("segments", "merged", "from_cache", "fallbacks", "shortened", "wait_ms"), 0)
-            figures |= {"values_kept": 0, "values_lost": 0}
-            self.close(used, used, rows, {**figures, "values_lost_examples": []}, "cancelled")
+            self.close(used, used, rows, figures, "cancelled")
             self._outbox.start()
 
     def close(self, before: int, after: int, rows: int, figures: Mapping[str, object], outcome: str) -> None:
@@ -107,9 +103,6 @@ class Telling:
             "from_cache": change.from_cache,
             "fallbacks": change.fallbacks,
             "shortened": change.shortened,
-            "values_kept": change.values.kept,
-            "values_lost": change.values.lost,
-            "values_lost_examples": list(change.values.examples),
             "wait_ms": round(change.waited * 1000),
         }
         announced.close(tokens, left, len(after.entries), figures, "fallback" if change.fallbacks else "completed")

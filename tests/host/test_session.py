@@ -40,9 +40,6 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     for told, compaction in zip(post, made, strict=True):
         assert told["tokens_saved"] == compaction["before_tokens"] - compaction["after_tokens"] > 0
         assert told["fallbacks"] == 0
-        assert told["values_kept"] + told["values_lost"] > 0
-        assert len(told["values_lost_examples"]) == min(3, told["values_lost"])
-        assert all(value in str(host.loop.added) for value in told["values_lost_examples"])
         assert compaction["budget"] == BUDGET
         assert compaction["after_tokens"] < 0.5 * BUDGET, "below the threshold, also where only a part was ready"
     assert {(data["reason"], data["tokens"] >= 0.5 * data["budget"]) for data in pre} == {("threshold", True)}

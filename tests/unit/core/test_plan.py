@@ -14,7 +14,7 @@ from context_summarize.config import Config
 from context_summarize.core.cut import Cut, Shortening, from_data, to_data
 from context_summarize.core.draft import Plan, PlanInput, Reason
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Length, Node, Summary
+from context_summarize.core.nodes import Length, Node, Summary, estimated
 from context_summarize.core.parts import Ends, Forced, parts_of
 from context_summarize.core.plan import ends_for, plan
 from context_summarize.core.view import View, nodes_of
@@ -69,6 +69,33 @@ def test_a_view_fits_by_one_step_after_another(budget, level):
     rows = shown(log, made.cut).rows(None)
     assert broken_pairs(rows) == []
     assert made.cut.is_bare is (level == 5)
+
+
+def test_where_rows_are_cut_to_fit_they_fill_half_of_the_room():
+    log = log_of([*tool_session(2), user("word " * 9_000)])
+    assert planned(log, 2_000, "must_fit").tokens_after > 1_000
+
+
+@pytest.mark.parametrize(("words", "is_cut"), [(12, False), (22, True)])
+def test_a_row_of_some_twenty_tokens_is_never_cut(words, is_cut):
+    log = log_of([*tool_session(2), user("word " * words)])
+    assert bool(shown(log, planned(log, 40, "must_fit").cut).shortened) is is_cut
+
+
+def test_however_many_segments_there_are_their_summaries_take_at_most_a_quarter_more_than_their_share():
+    limits = own_limits(CONFIG, 100_000, 0)
+    [length] = ends_for(Cut(), limits, None).lengths
+    digits, most = tuple[Node, ...](), 0
+    for at in range(200):
+        digits = length.grown(digits, Node(f"k{at}", 0, at, at + 1, length.summary_tokens), "")
+        most = max(most, estimated(length.capped(digits, "")))
+    assert 1.1 < most / (limits.share * limits.base) <= 1.25
+
+
+@pytest.mark.parametrize(("base", "is_kept"), [(75_000, True), (55_000, False)])
+def test_a_much_smaller_base_ends_the_growth_by_the_earlier_one(base, is_kept):
+    ends = ends_for(Cut(), own_limits(CONFIG, 100_000, 0), 512)
+    assert (ends_for(Cut(groups=5, ends=ends), own_limits(CONFIG, base, 0), 512) == ends) is is_kept
 
 
 def test_a_part_that_ends_early_is_followed_by_parts_that_begin_there():

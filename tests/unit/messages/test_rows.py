@@ -10,6 +10,7 @@ import pytest
 from amplifier_core.message_models import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
 
 from context_summarize import SummarizingContextManager
+from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row, saved_json
@@ -60,6 +61,20 @@ def test_pydantic_blocks_become_dicts() -> None:
     assert [block["type"] for block in kept["content"]] == ["text", "thinking", "tool_call"]
     assert analyse(kept).calls == (WEATHER,)
     assert row(user([ToolResultBlock(tool_call_id="a", output={"t": 21})])).result_ids == ("a",)
+
+
+def nested(depth: int) -> Any:
+    return [nested(depth - 1)] if depth else "x"
+
+
+@pytest.mark.parametrize(
+    ("kept", "refused"), [(10**4_200, 10**4_300), (nested(170), nested(230))], ids=["numbers", "data"]
+)
+def test_what_breaks_a_hosts_json_encoder_is_refused(kept: Any, refused: Any) -> None:
+    """Integers of more than 4,300 digits, and very deep data."""
+    assert normalise(user([kept])) == user([kept])
+    with pytest.raises(MessageError, match=r"integer|nested"):
+        normalise(user([refused]))
 
 
 @pytest.mark.parametrize(

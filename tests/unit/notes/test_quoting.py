@@ -1,4 +1,4 @@
-"""The small parts of the thread: names and figures, sentences, cuts, rules, and the lines of them."""
+"""The small parts of the thread: names, sentences, cuts, rules, and the lines of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from context_summarize.notes.forms import names_in, spelled, values_in
+from context_summarize.notes.forms import names_in, spelled
 from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.reading import Reading, Sentence, read
 from context_summarize.notes.rules import folded, quoted_of, sign_pattern, without_foreign
@@ -59,8 +59,7 @@ def test_words_and_figures_are_no_names(text):
     assert names_in(text) == []
 
 
-def test_figures_are_values_and_a_name_has_one_spelling():
-    assert [*values_in("It takes 12,000 EUR or 85% at 10:30, not 7.")] == ["12,000", "85%", "10:30"]
+def test_a_name_has_one_spelling():
     assert spelled("./pkg/x.go") == spelled("pkg/x.go:12") == "pkg/x.go"
 
 

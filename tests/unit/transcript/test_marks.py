@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from context_summarize.core.frames import tag_of
 from context_summarize.transcript.escaping import escape_marks, neutralised
 from context_summarize.transcript.marks import mark, renumber
 
@@ -33,6 +34,12 @@ def test_a_mark_gets_the_number_that_its_message_has(text, shown):
 def test_a_merge_counts_from_its_own_first_message():
     """The second child has messages 11 to 20 of the merge, its context message 3 and one before the merge."""
     assert renumber("[m2] after [b1], not [b2]", 11, 10, ["m3", "b1"]) == "[m12] after [m3], not [b1]"
+
+
+def test_a_text_does_not_hold_the_short_tag_of_its_own_end():
+    every = "".join(f"{at:04x}" for at in range(16**4))
+    assert tag_of(every) not in every
+    assert 3 <= len(tag_of("")) < len(tag_of(every)) < 9
 
 
 def test_a_bracket_of_others_is_no_mark():

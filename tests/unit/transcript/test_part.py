@@ -55,25 +55,23 @@ NAMES = [
     ("find", "replace"),
     ("oldText", "newText"),
 ]
-OLD, NEW = (
-    "def load_cart(name):\n    limit = 1\n    return limit",
-    "def load_cart(name):\n    limit = 2\n    return limit",
-)
+OLD, NEW = (f"import json\n\ndef load_cart(name):\n    limit = {at}\n    return limit\n\n# end" for at in (1, 2))
 
 
 @pytest.mark.parametrize("names", NAMES, ids=" ".join)
 def test_an_old_and_a_new_text_are_a_diff_whatever_they_are_called(names):
+    """With two of the lines around it."""
     given = dict(zip(names, (OLD, NEW), strict=True))
     text = text_of([call("a", "Edit", path="src/cart.py", **given), user("Go")])
-    shown = " def load_cart(name):\n-    limit = 1\n+    limit = 2\n     return limit"
-    assert f'call Edit({{"path": "src/cart.py"}})\n{shown}' in text
+    shown = " \n def load_cart(name):\n-    limit = 1\n+    limit = 2\n     return limit\n "
+    assert f'call Edit({{"path": "src/cart.py"}})\n{shown}\n[call Edit: no' in text
     assert names[0] not in text
 
 
 def test_several_edits_of_one_call_are_a_diff_each():
     edits = [{"old_string": OLD, "new_string": NEW}, {"old_string": "a\nb", "new_string": ""}]
     text = text_of([call("a", "MultiEdit", path="x.py", edits=edits), user("Go")])
-    assert 'call MultiEdit({"path": "x.py"})\nedits 1:\n def load_cart' in text
+    assert 'call MultiEdit({"path": "x.py"})\nedits 1:\n \n def load_cart' in text
     assert "edits 2:\n-a\n-b" in text
 
 
@@ -99,6 +97,13 @@ def test_what_an_earlier_row_showed_is_not_shown_again():
     assert "(12 lines as in [m1])\nREADME.md" in text
 
 
+@pytest.mark.parametrize(("lines", "is_mark"), [(3, False), (4, True)])
+def test_a_few_short_lines_are_shown_again(lines, is_mark):
+    """Those of some 160 characters, all together, are a mark."""
+    said = "\n".join(f"Line {at} says {'so ' * 13}" for at in range(lines))
+    assert ("(as in [m1])" in text_of([user(said), assistant(said)])) is is_mark
+
+
 def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
     rows = [
         row
@@ -109,25 +114,6 @@ def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
     assert "[m6] tool Edit\n(as in [m2])" in text_of(rows)
     failed = [*rows, call("d", "Edit", path="d.py"), result("d", "The file d.py does not exist.", "Edit")]
     assert text_of(failed).endswith("[m8] tool Edit\nThe file d.py does not exist.")
-
-
-LONG = "\n".join(f"{at:03} {'x' * 40}" for at in range(1, 201))
-
-
-def test_a_cut_result_says_which_lines_are_left_out_and_keeps_those_that_are_used_later():
-    long = LONG.replace("100 x", "100 def load_cart(x")
-    rows = [call("a", "Read", path="x"), result("a", long, "Read"), call("b", "Bash", command="grep load_cart .")]
-    text = text_of([*rows, result("b", "found")])
-    left_out, kept, behind = text.split("\n")[text.split("\n").index("100 def load_cart(" + "x" * 40) - 1 :][:3]
-    assert (left_out, behind[:11]) == (
-        "[… lines 30 to 186 of 200 left out, but for 1 with names that are used later:]",
-        "[from line ",
-    )
-    assert "load_cart" in kept
-    assert "[… lines 30 to 186 of 200 left out …]" in text_of(rows[:2])
-    assert "[… lines 30 to 186 of 200 left out, but for 1 with" in text_of(
-        rows[:2], after="[b1] assistant\nuse load_cart"
-    )
 
 
 def test_a_long_line_is_cut_in_its_middle():
@@ -191,6 +177,26 @@ def test_ahead_of_a_part_stand_the_request_and_the_last_words():
 def test_behind_a_part_stands_the_row_that_came_next():
     assert around(3, 4)[2] == "[b4] assistant\ncall Read b.py"
     assert around(3, None)[2] == "", "what comes behind a part that ends early is not read"
+
+
+@pytest.mark.parametrize(("size", "number"), [(90, 2), (120, 1)])
+def test_a_request_of_some_words_is_shown_with_the_one_before_it(size, number):
+    rows, _ = rows_around(log_of([user("Build it."), user("y" * size), assistant("I begin."), user("Go on.")]), 2, None)
+    assert rows == [0, 1][-number:]
+
+
+@pytest.mark.parametrize(("steps", "is_found"), [(56, True), (80, False)])
+def test_the_agents_last_words_are_those_among_the_last_rows(steps, is_found):
+    quiet = [row for at in range(steps // 2) for row in (call(f"c{at}"), result(f"c{at}"))]
+    rows, _ = rows_around(log_of([user("Build it."), assistant("I begin."), *quiet]), 2 + steps // 2, None)
+    assert (1 in rows) is is_found
+
+
+def test_most_of_what_stands_around_is_the_request_a_fifth_the_last_words_a_tenth_the_next_row():
+    log = log_of([user("a" * 9_000), assistant("b" * 9_000), user("c" * 9_000)])
+    before, behind = context(log, rows_around(log, 2, 2), 10_000, None)
+    shares = [(before + behind).count(letter * 20) / 100 for letter in "abc"]
+    assert shares == [pytest.approx(one, rel=0.2) for one in (0.7, 0.2, 0.1)]
 
 
 def test_what_stands_around_takes_a_share_of_a_segment():
