@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from context_summarize.messages.rows import Call
 from context_summarize.transcript.escaping import cut_middle
@@ -86,7 +87,7 @@ class _Writer:
             if found != number and len(text.text) > len(as_in):
                 return [as_in]
         if text.kind == "result":
-            lines = cut_middle(text.text, self._longest_result).split("\n")
+            lines = _cut(lines, self._longest_result)
         shown = [*self._without_repeats(lines)]
         self._remember(number, shown)
         return shown
@@ -128,3 +129,21 @@ def _plain(lines: Sequence[str]) -> list[str]:
     if second != first + 1:
         return [*lines]
     return [line[one.end() :] if one else line for line, one in zip(lines, found, strict=True)]
+
+
+def _cut(lines: Sequence[str], limit: int) -> list[str]:
+    """Returns the lines within so many bytes: head (two thirds), a count of those left out, and tail."""
+    if sum(map(_bytes, lines)) <= limit + 1:
+        return [*lines]
+    texts = [cut_middle(line, limit if len(lines) == 1 else limit // 3) for line in lines]
+    head = max(1, sum(1 for size in accumulate(map(_bytes, texts)) if size <= limit * 2 // 3))
+    tail = sum(1 for size in accumulate(map(_bytes, reversed(texts[head:]))) if size <= limit // 3)
+    end = len(lines) - max(1, tail)
+    if head >= end:
+        return texts
+    left_out = f"[… lines {head + 1:,} to {end:,} of {len(lines):,} left out …]"
+    return [*texts[:head], left_out, *texts[end:]]
+
+
+def _bytes(line: str) -> int:
+    return len(line.encode("utf-8", "surrogatepass")) + 1

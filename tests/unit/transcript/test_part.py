@@ -116,6 +116,13 @@ def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
     assert text_of(failed).endswith("[m8] tool Edit\nThe file d.py does not exist.")
 
 
+LONG = "\n".join(f"{at:03} {'x' * 40}" for at in range(1, 201))
+
+
+def test_a_cut_result_says_which_lines_are_left_out():
+    assert "[… lines 30 to 186 of 200 left out …]\n187 x" in text_of([call("a", "Read"), result("a", LONG, "Read")])
+
+
 def test_a_long_line_is_cut_in_its_middle():
     text = text_of([call("a"), result("a", "x" * 5_000)])
     assert "[… 3,001 of 5,000 characters left out …]" in text
