@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 
 from context_summarize.messages.rows import Call
 from context_summarize.transcript.escaping import cut_middle
@@ -13,17 +14,24 @@ from context_summarize.transcript.marks import counted, mark
 
 _REPEATED = 160
 """Characters of the shortest run of lines that is not shown again."""
+_LONG_LINE = 300
+"""Characters of the longest line that is kept from what is left out."""
 _NEAR = 2
 """Unchanged lines of an edit that are shown before and behind the changed ones."""
+_USED_IN = 2_000
+"""Characters of a call or a diff in which names are looked for."""
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})(?:[→|\t]|: )")
 """The number that a tool writes before a line."""
+_WORD = re.compile(r"(?<![\w-])[\w-]++\.[a-z]{1,4}\b|\w+")
+_NAME = re.compile(r"(?=.{4,80}$)(?:.*[a-z][A-Z]|.*[^\W_]_|.*\.[a-z]|(?=.*\d).*[^\W\d])")
+"""A word with the form of a name: `readFile`, `read_file`, `read.py`, `4e1d9aa`."""
 _ROW = re.compile(r"\n\n\[([mb])\d{1,9}\] (user|assistant|tool)[^\n]*\n")
 _CALL = re.compile(r"(?m)^call (?=\S)")
 
 
 def stable_length(group: Iterable[PartRow], segment_tokens: int) -> int:
     """Returns the UTF-8 bytes of one group's rows alone. No other row changes them, so parts end by them."""
-    writer = _Writer(segment_tokens)
+    writer = _Writer(segment_tokens, {})
     return sum(len(writer.row(0, row).encode("utf-8", "surrogatepass")) + 2 for row in group)
 
 
@@ -34,7 +42,7 @@ def part_text(rows: Sequence[PartRow], segment_tokens: int, before: str = "", af
         rows: those of its groups, in order; the first one is `m1`.
         before, after: the rows around it, under their headers.
     """
-    writer = _Writer(segment_tokens)
+    writer = _Writer(segment_tokens, _last_uses(rows, after))
     texts = [writer.row(number, row) for number, row in enumerate(rows, 1)]
     return "\n\n".join(filter(None, [before, *texts, after]))
 
@@ -52,11 +60,26 @@ def rows_in(text: str) -> Iterator[PartRow]:
             yield PartRow(role, "", tuple(texts))
 
 
+def _last_uses(rows: Sequence[PartRow], after: str) -> dict[str, int]:
+    """Returns for each name in calls, and in the text behind the part, the number of the last row that uses it."""
+    used: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        for text in row.texts:
+            if text.kind in ("call", "diff"):
+                used |= dict.fromkeys(_names_in(text.text[:_USED_IN]), number)
+    return used | dict.fromkeys(_names_in(after), len(rows) + 1)
+
+
+def _names_in(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text) if _NAME.match(word)}
+
+
 class _Writer:
     """Writes the rows of a part one after the other, and remembers what they showed."""
 
-    def __init__(self, segment_tokens: int) -> None:
+    def __init__(self, segment_tokens: int, last_uses: dict[str, int]) -> None:
         self._longest_result, self._longest = 2 * segment_tokens, 40 * segment_tokens
+        self._last_uses = last_uses
         self._texts: list[tuple[int, list[str]]] = []
         """The lines that each text showed, with the number of its row."""
         self._places: dict[str, tuple[int, int]] = {}
@@ -87,7 +110,7 @@ class _Writer:
             if found != number and len(text.text) > len(as_in):
                 return [as_in]
         if text.kind == "result":
-            lines = _cut(lines, self._longest_result)
+            lines = _cut(lines, self._longest_result, lambda name: self._last_uses.get(name, 0) > number)
         shown = [*self._without_repeats(lines)]
         self._remember(number, shown)
         return shown
@@ -131,8 +154,11 @@ def _plain(lines: Sequence[str]) -> list[str]:
     return [line[one.end() :] if one else line for line, one in zip(lines, found, strict=True)]
 
 
-def _cut(lines: Sequence[str], limit: int) -> list[str]:
-    """Returns the lines within so many bytes: head (two thirds), a count of those left out, and tail."""
+def _cut(lines: Sequence[str], limit: int, is_used: Callable[[str], bool]) -> list[str]:
+    """Returns the lines within so many bytes: head (two thirds), tail, and some of what lies between.
+
+    Those have a name that is used later, and take at most an eighth more.
+    """
     if sum(map(_bytes, lines)) <= limit + 1:
         return [*lines]
     texts = [cut_middle(line, limit if len(lines) == 1 else limit // 3) for line in lines]
@@ -141,9 +167,26 @@ def _cut(lines: Sequence[str], limit: int) -> list[str]:
     end = len(lines) - max(1, tail)
     if head >= end:
         return texts
-    left_out = f"[… lines {head + 1:,} to {end:,} of {len(lines):,} left out …]"
-    return [*texts[:head], left_out, *texts[end:]]
+    left_out = f"[… lines {head + 1:,} to {end:,} of {len(lines):,} left out"
+    kept = _kept(lines[head:end], is_used, limit // 8)
+    if kept:
+        but = f"{left_out}, but for {len(kept):,} with names that are used later:]"
+        return [*texts[:head], but, *kept, f"[from line {end + 1:,} on:]", *texts[end:]]
+    return [*texts[:head], f"{left_out} …]", *texts[end:]]
 
 
 def _bytes(line: str) -> int:
     return len(line.encode("utf-8", "surrogatepass")) + 1
+
+
+def _kept(lines: Sequence[str], is_used: Callable[[str], bool], room: int) -> list[str]:
+    """Returns those of these lines with a name that is used later, the rarest names first, in their order."""
+    names = [{*filter(is_used, _names_in(line))} if len(line) <= _LONG_LINE else set[str]() for line in lines]
+    counts = Counter(chain.from_iterable(names))
+    taken: list[int] = []
+    for _, at in sorted((min(counts[name] for name in held), at) for at, held in enumerate(names) if held):
+        room -= len(lines[at]) + 1
+        if room < 0:
+            break
+        taken.append(at)
+    return [lines[at] for at in sorted(taken)]

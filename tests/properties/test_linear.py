@@ -203,7 +203,7 @@ def test_a_text_is_searched_for_secrets_in_linear_time(unit):
 
 @pytest.mark.parametrize("unit", ["a\n", "\n", "[m1 ", "a_b aB\n", "  1→x\n", "}\n{\n", "<system-reminder>"], ids=repr)
 def test_a_part_is_rendered_in_linear_time(unit):
-    """Diffs and repeats of a text of one unit."""
+    """Diffs, repeats, and lines with names that are used later, of a text of one unit."""
 
     def rendered(size: int) -> None:
         text = unit * (size // len(unit))

@@ -11,7 +11,7 @@ from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.groups import diff
 from context_summarize.transcript.marks import mark, renumber
 from tests.support.parts import text_of
-from tests.support.rows import call, result
+from tests.support.rows import call, result, user
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "def f():", "}", "return 1"]), max_size=14)
 
@@ -44,7 +44,7 @@ def test_marks_alone_are_renumbered_and_back(said, first):
 
 BLOCKS = [[f"{name} {at} {'of the cart ' * 3}" for at in range(12)] for name in ("load", "save", "ship_order")]
 PIECES = st.one_of(st.sampled_from(BLOCKS), LINES, st.just(["3" * 600]))
-CUT = re.compile(r"\[… lines ([\d,]+) to ([\d,]+) of ([\d,]+) left out …\]")
+CUT = re.compile(r"\[… lines ([\d,]+) to ([\d,]+) of ([\d,]+) left out(?: …\]|, but for (\d+) with .*)")
 REPEAT = re.compile(r"\((?:(\d+) lines? )?as in \[m(\d+)\]\)")
 
 
@@ -78,14 +78,24 @@ def test_each_line_of_a_result_stands_in_the_part_or_in_the_row_that_a_mark_name
         assert place == (len(lines) if any(lines) else 0)
 
 
-@given(st.lists(st.sampled_from(["ship_order", "a line of words " * 4]), min_size=1, max_size=120))
+@given(st.lists(st.sampled_from(["ship_order", "save_cart", "a line of words " * 4]), min_size=1, max_size=120))
 def test_a_cut_result_says_which_lines_it_leaves_out(words):
     lines = [f"{at}: {word}" for at, word in enumerate(words)]
-    shown = blocks_of(text_of([call("a"), result("a", "\n".join(lines))], segment=300))[1]
+    rows = [
+        call("a", "Read"),
+        result("a", "\n".join(lines), "Read"),
+        call("b", "Bash", command="ship_order"),
+        user("x"),
+    ]
+    shown = blocks_of(text_of(rows, segment=300))[1]
     cuts = [(at, found) for at, line in enumerate(shown) if (found := CUT.fullmatch(line))]
     if not cuts:
         assert shown == lines
         return
     [(cut, found)] = cuts
-    first, last, whole = map(int, found.groups())
-    assert (shown[:cut], shown[cut + 1 :], whole) == (lines[: first - 1], lines[last:], len(lines))
+    first, last, whole, kept = (int(one or 0) for one in found.groups())
+    assert (shown[:cut], whole) == (lines[: first - 1], len(lines))
+    names = shown[cut + 1 : cut + 1 + kept]
+    assert names == [line for line in lines[first - 1 : last] if "ship_order" in line][:kept]
+    behind = shown[cut + 1 + kept :]
+    assert behind == [*([f"[from line {last + 1} on:]"] if kept else []), *lines[last:]]

@@ -119,8 +119,20 @@ def test_an_acknowledgement_that_says_nothing_new_is_a_mark():
 LONG = "\n".join(f"{at:03} {'x' * 40}" for at in range(1, 201))
 
 
-def test_a_cut_result_says_which_lines_are_left_out():
-    assert "[… lines 30 to 186 of 200 left out …]\n187 x" in text_of([call("a", "Read"), result("a", LONG, "Read")])
+def test_a_cut_result_says_which_lines_are_left_out_and_keeps_those_that_are_used_later():
+    long = LONG.replace("100 x", "100 def load_cart(x")
+    rows = [call("a", "Read", path="x"), result("a", long, "Read"), call("b", "Bash", command="grep load_cart .")]
+    text = text_of([*rows, result("b", "found")])
+    left_out, kept, behind = text.split("\n")[text.split("\n").index("100 def load_cart(" + "x" * 40) - 1 :][:3]
+    assert (left_out, behind[:11]) == (
+        "[… lines 30 to 186 of 200 left out, but for 1 with names that are used later:]",
+        "[from line ",
+    )
+    assert "load_cart" in kept
+    assert "[… lines 30 to 186 of 200 left out …]" in text_of(rows[:2])
+    assert "[… lines 30 to 186 of 200 left out, but for 1 with" in text_of(
+        rows[:2], after="[b1] assistant\nuse load_cart"
+    )
 
 
 def test_a_long_line_is_cut_in_its_middle():
