@@ -138,10 +138,10 @@ def test_a_cut_result_says_which_lines_are_left_out_and_keeps_those_that_are_use
 def test_a_name_counts_near_the_beginning_of_a_call_and_a_line_is_kept_if_it_is_short():
     """A file that the agent writes holds many names; a minified line would take the room of all others."""
     for line, argument, is_kept in ((240, 1_700, True), (380, 1_700, False), (240, 2_600, False)):
-        lines = [f"{at} {'x' * 40}" for at in range(200)]
-        lines[100] = f"def load_cart({'y ' * (line // 2 - 8)})"
+        lines = [f"{at} {'x' * 40}" for at in range(400)]
+        lines[200] = f"def load_cart({'y ' * (line // 2 - 8)})"
         later = call("b", "Run", script=f"{'z ' * (argument // 2)}load_cart")
-        text = text_of([call("a"), result("a", "\n".join(lines)), later, result("b", "found")])
+        text = text_of([call("a"), result("a", "\n".join(lines)), later, result("b", "found")], 2_000)
         assert ("but for 1 with" in text) == is_kept
 
 
