@@ -14,7 +14,7 @@ from context_summarize.background import in_thread, within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY, AskLater
-from context_summarize.summaries.answer import Answer, AnswerRefusedError, longest, read_answer, summary_in
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.failures import (
     Breaker,
     is_permanent,
@@ -289,7 +289,7 @@ class Summarizer:
 
         async def complete() -> Answer:
             own_call.set(True)  # only in the task of this call
-            return read_answer(await target.provider.complete(request, **call_options(target)), longest(job))
+            return read_answer(await target.provider.complete(request, **call_options(target)))
 
         run.attempts += 1
         self._services.totals.calls += 1

@@ -264,31 +264,21 @@ async def test_what_does_not_fit_the_window_is_cut_in_its_middle_before_it_is_se
     assert (made.source_tokens, made.tokens) == (8_000, count(made.text))
 
 
-async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences():
+async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences_in_a_thread():
     """Four times the length that was asked for stands: a model that rambles fills no view."""
-    told = "".join(f"Order {at} is on the way to {at * 7}, by cart {at * 13}. " for at in range(200))
-    made = await summarizer().make(job(NUMBERS, summary_tokens=400), target(ScriptedProvider([told])))
+    in_loop = set[bool]()
+
+    def counting(text: str) -> int:
+        in_loop.add(threading.current_thread() is threading.main_thread() and len(text) > 100_000)
+        return count(text)
+
+    told = "".join(f"Order {at} is on the way to {at * 7}, by cart {at * 13}. " for at in range(20_000))
+    asked = job("word " * 200_000, source_tokens=300_000, summary_tokens=400)
+    made = await summarizer(count=counting).make(asked, target(ScriptedProvider([told])))
     assert 1_400 < made.tokens <= 1_600
     assert told.startswith(made.text)
     assert made.text.endswith(".")
-
-
-async def test_of_an_endless_answer_only_the_beginning_is_read_and_in_a_thread():
-    """Half a megabyte of one line: as much as four times the length that was asked for may take."""
-    read: list[tuple[int, bool]] = []
-
-    def reading(text: str) -> int:
-        read.append((len(text), threading.current_thread() is threading.main_thread()))
-        return count(text)
-
-    endless = "".join(f"Order {at} is on its way. " for at in range(30_000))
-    made = summarizer(count=reading)
-    asked = job("word " * 200_000, source_tokens=200_000, summary_tokens=1_600)
-    text = (await made.make(asked, target(ScriptedProvider([endless])))).text
-    assert endless.startswith(text)
-    assert text.endswith(".")
-    assert max(size for size, _ in read) <= 8 * 4 * 1_600
-    assert not any(is_main for size, is_main in read if size > 40_000)
+    assert in_loop == {False}
 
 
 @pytest.mark.parametrize(
@@ -297,7 +287,7 @@ async def test_of_an_endless_answer_only_the_beginning_is_read_and_in_a_thread()
         ({"input_tokens": 0, "cache_write_tokens": 900}, 900),
         ({"input_tokens": 10, "cache_write_tokens": 90, "cache_read_tokens": 800}, 900),
         ({"input_tokens": 900, "cache_read_tokens": 800}, 900),
-        ({"input_tokens": 10**400, "cache_write_tokens": -5}, 0),
+        ({"input_tokens": "many", "cache_write_tokens": -5}, 0),
     ],
 )
 async def test_what_a_provider_caches_was_read_as_well(figures, read):
