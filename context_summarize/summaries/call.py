@@ -40,13 +40,10 @@ from context_summarize.transcript.escaping import fence_of
 logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 120.0
-"""Seconds before another attempt. If the provider asks for a longer wait, this summary gets no further attempt."""
-_CALL_SECONDS = 120.0
-"""Seconds that one call may take; twice `wait_seconds`, if that is more."""
+"""Seconds that one call may take; twice `wait_seconds`, if that is more. Also seconds before another attempt: if the
+provider asks for a longer wait, this summary gets no further attempt."""
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
-_REASON = 200
-"""Characters of a provider's own words in a warning."""
 _SMALLEST_SHARE = 1 / 8
 """An input that is too large for the provider is halved until it fits, but not once it is at most this share.
 
@@ -206,7 +203,7 @@ class Summarizer:
         After a bad answer, it allows a longer one. After a refusal, the input is cut if it was too large; else the
         hints are left out.
         """
-        limit = input_limit(job.summary_tokens, run.target)
+        limit = input_limit(job.summary_tokens, run.target, self._services.count(self._instructions(job)))
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
@@ -255,7 +252,7 @@ class Summarizer:
             text = await self._ask_provider(job, run)
         except Exception as error:
             if not is_refusal(error) and endpoint.breaker.failed(error) and not is_permanent(error):
-                reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())[:_REASON]
+                reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())
                 text = f"context: {run.target.name} failed several times in a row; calls for summaries pause: {reason}"
                 self._services.outbox.tell(text, "warning")
             raise
@@ -280,12 +277,14 @@ class Summarizer:
             text = f"a hook denies the call: {self._clean(reason)}"
             raise SummaryUnavailable(text, kind="denied", attempts=run.attempts, permanent=True)
 
+    def _instructions(self, job: Job) -> str:
+        template = self._services.prompts.merge if job.level else self._services.prompts.segment
+        return template.fill(fence=fence_of(job.text), count=str(job.count), **lengths(job))
+
     async def _ask_provider(self, job: Job, run: _Run) -> str:
-        prompts, target = self._services.prompts, run.target
-        template = prompts.merge if job.level else prompts.segment
-        instructions = template.fill(fence=fence_of(job.text), count=str(job.count), **lengths(job))
+        target = run.target
         room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
-        request = summary_request(job, instructions, target, room)
+        request = summary_request(job, self._instructions(job), target, room)
 
         async def complete() -> Answer:
             own_call.set(True)  # only in the task of this call
@@ -293,7 +292,7 @@ class Summarizer:
 
         run.attempts += 1
         self._services.totals.calls += 1
-        answer = await within(complete, max(_CALL_SECONDS, 2 * self._config.wait_seconds))
+        answer = await within(complete, max(LONGEST_WAIT, 2 * self._config.wait_seconds))
         run.answers.append(answer)
         self._services.totals.answered(answer)
         read = partial(summary_in, count=self._services.count, clean=self._clean, is_last=run.had_bad_answer)

@@ -19,8 +19,6 @@ from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
 """`ChatRequest.reasoning_effort` of a summary request."""
-_OVERHEAD = 600
-"""Tokens of a summary request apart from its transcript: instructions and fence."""
 _THINKING = 2_000
 """Tokens of an answer that the model may use for reasoning, which many models do not show."""
 
@@ -103,10 +101,14 @@ def answer_room(summary_tokens: int, target: Target, *, had_bad_answer: bool = F
     return room if target.output is None else min(room, target.output)
 
 
-def input_limit(summary_tokens: int, target: Target) -> int | None:
-    """Returns the tokens of transcript for which the window has room; None if the window is unknown."""
+def input_limit(summary_tokens: int, target: Target, instructions: int) -> int | None:
+    """Returns the tokens of transcript for which the window has room; None if the window is unknown.
+
+    Args:
+        instructions: tokens of the system row.
+    """
     room = answer_room(summary_tokens, target, had_bad_answer=True)
-    return None if target.window is None else max(256, target.window - _OVERHEAD - room)
+    return None if target.window is None else max(256, target.window - instructions - room)
 
 
 def summary_request(job: Job, instructions: str, target: Target, room: int | None) -> ChatRequest:
