@@ -128,8 +128,6 @@ class SqliteStore(TextStore):
         path = self.path.resolve()
         if str(self.path).startswith("~"):
             raise StoreUnavailable(f"summary store {self.path}: no home folder is known; set HOME or AMPLIFIER_HOME")
-        if path.is_dir():
-            raise StoreUnavailable(f"summary store {self.path}: it is a folder; name a file in `cache`")
         with _CREATING:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):  # SQLite would make it readable for all

@@ -71,11 +71,6 @@ class TestContract:
             await store.put_record(asked[index], record())
         assert len(await store.get(asked)) == len(await store.get_records(asked)) == 3
 
-    async def test_a_record_that_is_larger_than_any_session_writes_is_none(self, store: SummaryStore) -> None:
-        """Reading it would take too much memory."""
-        await store.put_record("d", {**record(), "notes": "0" * 9_000_000})
-        assert await store.get_records(["d"]) == {}
-
     async def test_closing_waits_for_calls_under_way_and_a_closed_store_may_be_used_again(
         self, store: SummaryStore
     ) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
-from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
@@ -102,7 +101,7 @@ async def test_a_store_that_hangs_costs_one_timeout(caplog: pytest.LogCaptureFix
     assert levels(caplog) == ["WARNING"]
 
 
-async def test_one_entry_that_is_refused_is_tried_once_more_and_holds_up_no_other(
+async def test_one_entry_that_is_refused_holds_up_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Memory has it, and it is not written later."""
@@ -110,20 +109,12 @@ async def test_one_entry_that_is_refused_is_tried_once_more_and_holds_up_no_othe
     shaky.refuses = {"large"}
     for key in ("large", "a", "b"):
         await store.put(summary(key))
-    assert [entry.key for _, entry in shaky.calls] == ["large", "large", "a", "b"]
+    assert [entry.key for _, entry in shaky.calls] == ["large", "a", "b"]
     shaky.refuses = set()
     await store.close()
     assert (await shaky.kept.get(["large", "a", "b"])).keys() == {"a", "b"}
     assert (await store.get(["large"])).keys() == {"large"}
     assert levels(caplog) == ["WARNING"]
-
-
-async def test_a_write_that_fails_for_a_moment_is_written(caplog: pytest.LogCaptureFixture) -> None:
-    store, shaky, _ = make()
-    shaky.put = AsyncMock(side_effect=[OSError("busy"), None])
-    await store.put(summary("a"))
-    assert shaky.put.await_count == 2
-    assert levels(caplog) == []
 
 
 STEPS = st.one_of(
