@@ -44,8 +44,8 @@ LONGEST_WAIT = 120.0
 provider asks for a longer wait, this summary gets no further attempt."""
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
-_SMALLEST_SHARE = 1 / 8
-"""An input that is too large for the provider is halved until it fits, but not once it is at most this share.
+_HALVINGS = 3
+"""How often an input that is too large for the provider is halved.
 
 Some providers report no window. The server behind one may take 8,192 tokens, and a segment may have 25,000.
 """
@@ -215,7 +215,7 @@ class Summarizer:
                 run.had_bad_answer = True
             except Exception as error:
                 kind = kind_of(error)
-                if kind == "too_large" and shown.source_tokens > int(job.source_tokens * _SMALLEST_SHARE):
+                if kind == "too_large" and shown.source_tokens << _HALVINGS > job.source_tokens:
                     shown = shown.cut_to(shown.source_tokens // 2)
                 elif kind == "invalid_request" and run.has_hints:
                     run.has_hints = False

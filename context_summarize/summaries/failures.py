@@ -57,7 +57,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 _LASTING = frozenset({"auth", "not_found", "configuration"})
 """Kinds of errors that do not go away while a session lasts: 401, 403, 404, a wrong configuration."""
-_BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
+_BACKOFF = tenacity.wait_exponential_jitter()
 
 
 def says_too_large(text: str) -> bool:

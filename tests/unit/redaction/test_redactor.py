@@ -197,7 +197,7 @@ def test_once_a_pattern_is_too_slow_texts_are_withheld_unread(warnings, no_hang)
     assert redact("xxy and more") == "[redacted: own pattern] and more"
     assert redact("x" * 5_000) == redact("xxy and more") == redact(withheld) == withheld
     assert redact("") == ""
-    assert other("a word " * 300_000 + "first").endswith("word [redacted: own pattern]"), "a long text takes longer"
+    assert other("a word " * 20_000 + "first").endswith("word [redacted: own pattern]"), "a long text takes longer"
     [line] = warnings()
     assert "redact: '(x+x+)+y' is too slow for a text of 5000 characters" in line
     assert "change the pattern" in line
