@@ -92,7 +92,9 @@ class OpenAICompatibleProvider:
         except httpx.TransportError as error:
             is_late = isinstance(error, httpx.TimeoutException)
             lost = errors.LLMTimeoutError if is_late else errors.ProviderUnavailableError
-            raise lost(f"no answer from {self._client.base_url}: {_reason(error)}", provider=NAME) from error
+            raise lost(
+                f"no answer from {self._client.base_url}: {type(error).__name__}: {error}", provider=NAME
+            ) from error
         try:
             return _read(response.json())
         except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -103,15 +105,6 @@ class OpenAICompatibleProvider:
         key = self._client.headers.get("Authorization", "\0").removeprefix("Bearer ")
         text = f"HTTP {response.status_code}: {response.text}".replace(key, "[key]")[:500]
         return error_of(response.status_code, text, NAME, response.headers.get("Retry-After", ""))
-
-
-def _reason(error: BaseException) -> str:
-    """Returns the reason of a lost connection, such as a refused one: the innermost error of the system names it."""
-    inner: BaseException | None = error
-    while inner is not None:
-        error = inner if isinstance(inner, OSError) else error
-        inner = inner.__cause__ or inner.__context__
-    return f"{type(error).__name__}: {error}"
 
 
 def _read(body: Any) -> ChatResponse:
