@@ -30,7 +30,7 @@ _PATTERN = (
 # Up to tiktoken 0.12 the time to merge one regex match is quadratic (100 kB of one letter: 3 s). In every version a
 # megabyte of blanks overflows the stack of the regex engine, which raises a BaseException. Python treats \x1c-\x1f as
 # blanks, tiktoken's regex does not. The look-behinds keep the search linear: a match begins only where a run begins.
-_LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS + 1},}}|(?<!\s)\s{{{RUN_CHARS + 1},}}")
+_LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS},}}|(?<!\s)\s{{{RUN_CHARS},}}")
 _load_lock = threading.Lock()
 
 
