@@ -164,7 +164,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
+    return ", ".join(names)
 
 
 def _dollars(names: Iterable[str]) -> str:

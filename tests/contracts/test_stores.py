@@ -86,19 +86,6 @@ class TestContract:
         assert (await store.get(names)).keys() == set(names)
         assert await store.get_records(["d"]) == {"d": record()}
 
-    async def test_many_at_once_do_not_disturb_each_other(self, store: SummaryStore) -> None:
-        names = keys(60)
-
-        async def use(key: str) -> None:
-            await store.put(summary(key, f"first {key}"))
-            await store.put_record(key, record())
-            assert (await store.get([key]))[key].text == f"first {key}"
-            await store.put(summary(key, f"second {key}"))
-            assert await store.get_records([key]) == {key: record()}
-
-        await asyncio.gather(*map(use, names))
-        assert await store.get(names) == {key: summary(key, f"second {key}") for key in names}
-
     async def test_a_caller_that_is_cancelled_leaves_whole_entries(self, store: SummaryStore) -> None:
         """Its put is done or undone, and the store serves the next caller."""
         made = {key: summary(key, "text of " + key) for key in keys(40)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pwd
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,14 +39,6 @@ async def mounted(**config: Any) -> tuple[SummarizingContextManager, Any]:
     cleanup = await mount(coordinator, {**SMALL, **config})
     made: Any = coordinator.get("context")
     return made, cleanup
-
-
-async def served(made: SummarizingContextManager, turns: int = 12, *, start: int = 0) -> ScriptedProvider:
-    """The provider of a session's next request, in whose view summaries stand."""
-    provider = ScriptedProvider(then=answer)
-    await feed(made, tool_session(turns, start=start))
-    assert nodes(await made.get_messages_for_request(900, provider))
-    return provider
 
 
 @pytest.mark.parametrize(
@@ -104,35 +95,9 @@ async def test_without_a_home_folder_the_session_goes_on_in_memory(
     monkeypatch.delenv("AMPLIFIER_HOME")
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     made, cleanup = await mounted(cache=cache)
-    assert (await served(made)).calls > 0
+    await feed(made, tool_session(12))
+    assert nodes(await made.get_messages_for_request(900, ScriptedProvider(then=answer)))
     await cleanup()
     [warning] = warnings()
     assert "no home folder is known; set HOME" in warning
     assert files(folder) == []
-
-
-def _garbage(file: Path) -> None:
-    for path in {file, *file.parent.glob(f"{file.name}*")}:
-        path.write_bytes(b"garbage " * 4_000)
-
-
-def _gone(file: Path) -> None:
-    shutil.rmtree(file.parent)
-    file.parent.write_text("a file where the folder was")
-
-
-@pytest.mark.parametrize("spoil", [_garbage, _gone])
-async def test_a_store_that_is_spoilt_in_mid_session_costs_one_warning(
-    folder: Path, warnings: Callable[[], list[str]], spoil: Callable[[Path], None]
-) -> None:
-    file = folder / "cache" / "sums.db"
-    made, cleanup = await mounted(cache=str(file))
-    providers = [await served(made)]
-    spoil(file)
-    providers += [await served(made, start=start) for start in (12, 24, 36)]
-    asked = [str(request.messages[1].content) for provider in providers for request in provider.requests]
-    assert all(provider.calls for provider in providers)
-    assert len(set(asked)) == len(asked)
-    assert (await made.statistics()).fallbacks == 0
-    await cleanup()
-    assert len(warnings()) == 1
