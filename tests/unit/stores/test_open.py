@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from amplifier_core.testing import MockCoordinator
 
-from context_summarize import ConfigError, SummarizingContextManager, mount
+from context_summarize import ConfigError, mount
 from context_summarize.stores import open_file, open_store
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
@@ -32,13 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-
-async def mounted(**config: Any) -> tuple[SummarizingContextManager, Any]:
-    coordinator = MockCoordinator()
-    cleanup = await mount(coordinator, {**SMALL, **config})
-    made: Any = coordinator.get("context")
-    return made, cleanup
 
 
 @pytest.mark.parametrize(
@@ -94,7 +87,9 @@ async def test_without_a_home_folder_the_session_goes_on_in_memory(
     monkeypatch.delenv("HOME")
     monkeypatch.delenv("AMPLIFIER_HOME")
     monkeypatch.setattr(pwd, "getpwuid", nobody)
-    made, cleanup = await mounted(cache=cache)
+    coordinator = MockCoordinator()
+    cleanup = await mount(coordinator, {**SMALL, "cache": cache})
+    made: Any = coordinator.get("context")
     await feed(made, tool_session(12))
     assert nodes(await made.get_messages_for_request(900, ScriptedProvider(then=answer)))
     await cleanup()

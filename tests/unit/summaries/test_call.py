@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,15 +215,6 @@ async def test_an_error_that_does_not_go_away_pauses_provider_and_model_for_the_
     assert not made.is_paused(asked)
 
 
-async def test_an_answer_to_the_host_ends_the_pause_of_its_provider_and_model():
-    made, provider = summarizer(), ScriptedProvider(then=errors.QuotaExceededError("spent"))
-    await failure(made, provider)
-    made.answered_elsewhere("other", "any")
-    assert made.is_paused(target(provider))
-    made.answered_elsewhere("main", "any")
-    assert not made.is_paused(target(provider))
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -279,21 +269,3 @@ async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences_in_a_thr
     assert told.startswith(made.text)
     assert made.text.endswith(".")
     assert in_loop == {False}
-
-
-@pytest.mark.parametrize(
-    ("figures", "read"),
-    [
-        ({"input_tokens": 0, "cache_write_tokens": 900}, 900),
-        ({"input_tokens": 10, "cache_write_tokens": 90, "cache_read_tokens": 800}, 900),
-        ({"input_tokens": 900, "cache_read_tokens": 800}, 900),
-        ({"input_tokens": "many", "cache_write_tokens": -5}, 0),
-    ],
-)
-async def test_what_a_provider_caches_was_read_as_well(figures, read):
-    """Anthropic counts it beside the input; where the input includes what was read from the cache, it counts once."""
-    usage = SimpleNamespace(**figures, output_tokens=5)
-    response = SimpleNamespace(content=ANSWER, usage=usage)
-    totals = Statistics()
-    made = await summarizer(totals=totals).make(job(), target(ScriptedProvider([lambda _: response])))
-    assert (made.usage["input_tokens"], totals.input_tokens) == (read, read)

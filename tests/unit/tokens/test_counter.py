@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from context_summarize.testing import measure
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import input_tokens
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +48,20 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 )
 def test_a_row_counts_as_openai_wraps_messages_and_an_image_as_the_largest_that_anthropic_takes(content, expected):
     assert measure({"role": "user", "content": content}) == expected
+
+
+@pytest.mark.parametrize(
+    ("figures", "read"),
+    [
+        ({"input_tokens": 0, "cache_write_tokens": 900}, 900),
+        ({"input_tokens": 10, "cache_write_tokens": 90, "cache_read_tokens": 800}, 900),
+        ({"input_tokens": 900, "cache_read_tokens": 800}, 900),
+        ({"input_tokens": "many", "cache_write_tokens": -5}, 0),
+    ],
+)
+def test_what_a_provider_caches_was_read_as_well(figures, read):
+    """Anthropic counts it beside the input; where the input includes what was read from the cache, it counts once."""
+    assert input_tokens(SimpleNamespace(**figures)) == read
 
 
 def fed(*observations: tuple[int, int]) -> Meter:
