@@ -129,23 +129,19 @@ async def asked(base_url: str) -> Any:
     return route.calls[0].request
 
 
-async def authorization(base_url):
-    return (await asked(base_url)).headers.get("Authorization")
-
-
 class TestMaking:
     async def test_the_usual_key_goes_to_https_alone(self, monkeypatch):
         """A server on this machine or in this house is none of OpenAI's."""
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        assert await authorization("https://api.example.com/v1") == f"Bearer {KEY}"
-        assert await authorization("http://127.0.0.1:8000/v1") is None
-        monkeypatch.delenv("OPENAI_API_KEY")
-        assert await authorization("https://api.example.com/v1") is None
+        for address, key in (("https://api.example.com/v1", f"Bearer {KEY}"), ("http://127.0.0.1:8000/v1", None)):
+            assert (await asked(address)).headers.get("Authorization") == key
 
-    async def test_openai_is_asked_by_its_newer_name_of_the_limit(self):
+    async def test_openai_is_asked_by_its_newer_name_of_the_limit_and_without_a_key_if_there_is_none(self, monkeypatch):
         """Its newer models refuse the name that all other servers know."""
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         request = await asked("https://api.openai.com/v1")
         assert json.loads(request.content)["max_completion_tokens"] == 50
+        assert "Authorization" not in request.headers
 
     @pytest.mark.parametrize(
         "base_url", ["api.example.com/v1", "http://", "http://[::1", "http://a:b", "http://a:99999"]

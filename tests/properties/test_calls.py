@@ -24,7 +24,7 @@ WINDOW = 300
 REQUESTS = 330
 SETTINGS: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 256, "wait_seconds": 5}
 GOOD = "Goal: orders were looked up. State: found."
-HANGS, DEAF, ROOM, SIZE, SLOW, UNASKED = object(), object(), object(), object(), object(), object()
+HANGS, DEAF, SIZE, UNASKED = object(), object(), object(), object()
 """Faults that take more than a value: see `Hostile.complete`."""
 
 
@@ -83,9 +83,7 @@ FAULTS: list[Any] = [
     cut("Goal"),
     cut(""),
     used(cost_usd="much", input_tokens="many", output_tokens=-5),
-    ROOM,
     SIZE,
-    SLOW,
     HANGS,
     DEAF,
     UNASKED,
@@ -97,8 +95,7 @@ class Hostile(ScriptedProvider):
     """Behaves in these ways, one after the other, again and again.
 
     An error is raised, everything else returned. `HANGS` never answers; `DEAF` does neither, and ignores that it is
-    cancelled; `ROOM` refuses answers above 40 tokens; `SIZE` refuses inputs above 3,000 characters; `SLOW` takes 20 s;
-    `UNASKED` answers well and never tells its window.
+    cancelled; `SIZE` refuses inputs above 3,000 characters; `UNASKED` answers well and never tells its window.
     """
 
     def __init__(self, ways: Sequence[Any]) -> None:
@@ -120,17 +117,13 @@ class Hostile(ScriptedProvider):
             raise way
         if way is HANGS:
             await self.released.wait()
-        if way is SLOW:
-            await asyncio.sleep(20)
         while way is DEAF and not self.released.is_set():
             self.deaf += 1
             with contextlib.suppress(asyncio.CancelledError):
                 await self.released.wait()
-        if way is ROOM and (request.max_output_tokens or 0) > 40:
-            raise errors.InvalidRequestError("max_tokens is too large; the maximum is lower")
         if way is SIZE and len(str(request.messages)) > 3_000:
             raise errors.InvalidRequestError("prompt is too long")
-        found = GOOD if way in (ROOM, SIZE, SLOW, UNASKED, HANGS, DEAF) else way
+        found = GOOD if way in (SIZE, UNASKED, HANGS, DEAF) else way
         return SimpleNamespace(content=found) if isinstance(found, str) else found
 
 

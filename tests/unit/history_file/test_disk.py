@@ -174,14 +174,6 @@ async def test_a_link_that_is_planted_in_a_session_is_not_followed(path, other, 
     assert await read(path) == rows_of(2)
 
 
-async def test_a_lock_keeps_its_content(path):
-    """A file of the user that has this name is locked, and not emptied."""
-    (lock := path.with_name(f"{path.name}.lock")).write_text("mine")
-    await written(path, rows_of(1))
-    assert lock.read_text() == "mine"
-    assert await read(path) == rows_of(1)
-
-
 async def test_a_replaced_history_is_kept_beside_the_new_one(path):
     """As it was, under a name of its own; a history without rows is not kept."""
     async with Session(path) as session:
