@@ -8,17 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.nodes import Summary
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
 from context_summarize.testing import ScriptedProvider
 from tests.contracts import test_stores as contract
-from tests.contracts.factories import record, summary
+from tests.contracts.factories import summary
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
 from tests.support.rows import feed, tool_session
@@ -107,46 +104,6 @@ async def test_an_entry_that_is_refused_holds_up_no_other_and_is_not_written_lat
     await store.close()
     assert (await shaky.kept.get(["large", "a"])).keys() == {"a"}
     assert (await store.get(["large"])).keys() == {"large"}
-
-
-STEPS = st.one_of(
-    st.tuples(st.sampled_from(["put", "get"]), st.sampled_from("abc"), st.integers(0, 3)),
-    st.tuples(st.sampled_from(["fails", "works", "close"]), st.just(""), st.just(0)),
-    st.tuples(st.just("later"), st.just(""), st.sampled_from([1, 31])),
-)
-
-
-@given(st.lists(STEPS, max_size=40))
-async def test_whatever_happens_what_was_put_is_got_and_what_the_store_has_is_right(
-    steps: list[tuple[str, str, Any]],
-) -> None:
-    store, shaky, clock = make()
-    model: dict[str, Summary] = {}
-    records: dict[str, Any] = {}
-    for step, key, number in steps:
-        if step == "put":
-            model[key] = summary(key, f"text {number}")
-            await store.put(model[key])
-            records[key] = record(number)
-            await store.put_record(key, records[key])
-        elif step == "get":
-            assert await store.get([key]) == ({key: model[key]} if key in model else {})
-        elif step == "later":
-            clock.time += number
-        elif step == "close":
-            await store.close()
-        else:
-            shaky.error = REFUSED if step == "fails" else None
-    shaky.error = None
-    await store.close()
-    kept = await shaky.kept.get(list("abc"))
-    assert kept.keys() <= model.keys()
-    for key in model:  # once the store works, it takes what comes
-        clock.time += 31
-        await store.put(model[key])
-        await store.put_record(key, records[key])
-    assert await shaky.kept.get(list("abc")) == model
-    assert await shaky.kept.get_records(list("abc")) == records
 
 
 @pytest.fixture(scope="module")
