@@ -58,7 +58,7 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-async def test_a_store_that_fails_is_left_alone_for_half_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_store_that_fails_is_left_alone_for_half_a_minute(caplog):
     """Memory serves what was put or read, with one warning that names the store and nothing that may be a secret."""
     store, shaky, clock = make()
     await store.put(summary("a"))
@@ -78,7 +78,7 @@ async def test_a_store_that_fails_is_left_alone_for_half_a_minute(caplog: pytest
     assert "hunter2" not in warning
 
 
-async def test_a_store_that_hangs_costs_one_timeout(caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
+async def test_a_store_that_hangs_costs_one_timeout(caplog, no_hang):
     """Twenty requests at once wait together, and the calls that follow do not wait at all."""
     store, shaky, _ = make(timeout=0.02)
     shaky.gate.clear()
@@ -94,7 +94,7 @@ async def test_a_store_that_hangs_costs_one_timeout(caplog: pytest.LogCaptureFix
     assert levels(caplog) == ["WARNING"]
 
 
-async def test_an_entry_that_is_refused_holds_up_no_other_and_is_not_written_later() -> None:
+async def test_an_entry_that_is_refused_holds_up_no_other_and_is_not_written_later():
     """A full disk refuses quickly, and can still be read."""
     store, shaky, _ = make()
     shaky.error = REFUSED
@@ -137,9 +137,7 @@ def layered(address: str, clock: Clock, timeout: float = 30) -> LayeredStore:
     return LayeredStore(MemoryStore(), shared, name=shared.name, timeout=timeout, clock=clock)
 
 
-async def test_a_session_serves_every_request_whatever_the_server_does(
-    server: RedisServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_session_serves_every_request_whatever_the_server_does(server, caplog):
     """Then a new session adopts the compaction without a call. Entries go after ninety days."""
     caplog.set_level(logging.INFO, "context_summarize.stores")
     settings = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
@@ -179,9 +177,7 @@ async def test_a_session_serves_every_request_whatever_the_server_does(
         pytest.param("postgresql://user:{password}@127.0.0.1:{free}/x", id="postgresql"),
     ],
 )
-async def test_an_address_that_leads_nowhere_is_told_without_its_password(
-    address: str, server: RedisServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_address_that_leads_nowhere_is_told_without_its_password(address, server, caplog):
     """Memory serves, with one warning; no line of the log, of any library, holds the password."""
     caplog.set_level(logging.DEBUG)
     shared = SharedStore(address.format(password=PASSWORD, port=server.port, free=free_port()))

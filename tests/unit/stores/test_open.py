@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pwd
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def files(folder: Path) -> list[str]:
         *((address, "is neither a file nor an address; .* redis://") for address in ("redis:/h", "postgres:h/x.db")),
     ],
 )
-async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any, says: str, folder: Path) -> None:
+async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache, says, folder):
     """They name what may be meant, and no password; nothing is mounted, and no file of that name is made."""
     coordinator = MockCoordinator()
     with pytest.raises(ConfigError, match=says) as raised:
@@ -55,16 +54,14 @@ async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any
     assert files(folder) == []
 
 
-def test_a_server_without_its_client_is_refused_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_server_without_its_client_is_refused_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "key_value.aio.stores.redis", None)
     says = r"needs the client of the extra \"shared\"; in a clone, install it by `pip install '.\[shared\]'`"
     with pytest.raises(ConfigError, match=says):
         open_store("redis://h:1/0")
 
 
-def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch):
     """`AMPLIFIER_HOME`, else `.amplifier` in the user's home; empty counts as not set."""
     monkeypatch.setenv("HOME", "/home/somebody")
     found = []
@@ -76,9 +73,7 @@ def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("cache", [None, "~/sums.db", "~nobody-of-this-name/sums.db"])
-async def test_without_a_home_folder_the_session_goes_on_in_memory(
-    cache: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
-) -> None:
+async def test_without_a_home_folder_the_session_goes_on_in_memory(cache, folder, monkeypatch, warnings):
     """No variable names one, and the system knows none; one warning says what to set."""
 
     def nobody(_: object) -> Any:
