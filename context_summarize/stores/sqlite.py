@@ -19,7 +19,7 @@ from context_summarize.stores.memory import TextStore
 
 T = TypeVar("T")
 
-_OURS = (0x63747873, 2)  # SQLite's application id ("ctxs") and user version, by which we know our own files
+_OURS = (int.from_bytes(b"ctxs"), 2)  # SQLite's application id and user version, by which we know our own files
 _NEW = (0, 0, 0)
 _IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
     FROM pragma_application_id, pragma_user_version"""

@@ -83,6 +83,23 @@ async def test_a_file_that_was_deleted_or_replaced_is_let_go_of(store, path, end
     assert (await store.get(["a", "b", "c"])).keys() == {"c"}
 
 
+@pytest.mark.parametrize(
+    ("pragma", "says"),
+    [
+        ("application_id = 7", "another program's database"),
+        ("user_version = 1", "of version 1"),
+        ("user_version = 3", "of version 3"),
+    ],
+)
+async def test_a_file_of_another_program_or_version_is_refused(store, path, pragma, says):
+    await store.put(summary("a"))
+    await store.close()
+    with database(path) as other:
+        other.execute(f"PRAGMA {pragma}")
+    with pytest.raises(StoreUnavailable, match=says):
+        await store.put(summary("b"))
+
+
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
 async def test_no_link_beside_the_file_is_followed(store, path, end):
     """SQLite makes those files; a link that somebody has planted leads nowhere."""
@@ -122,6 +139,7 @@ async def test_entries_that_nobody_used_for_long_go(store, clock):
     await store.put_record("forgotten", record())
     await store.put(summary("used"))
     clock.time += 80 * DAY
+    await store.put(summary("later"))
     await store.get(["used"])
     clock.time += 11 * DAY
     await store.put(summary("new"))
