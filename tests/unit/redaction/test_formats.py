@@ -156,6 +156,13 @@ def test_a_value_whose_place_tells_is_found():
             assert known(clean) == clean
 
 
+def test_at_such_a_place_a_name_with_a_number_stays():
+    """In drawn characters letters and digits follow each other more often."""
+    text = "git clone https://{}@git.example/x.git"
+    assert known(text.format("continuous-integration2")) == text.format("continuous-integration2")
+    assert "[redacted: " in known(text.format("continuous2integration"))
+
+
 @pytest.mark.parametrize("form", corpus("assignments.txt"))
 def test_an_assigned_secret_is_found_whatever_stands_before_the_sign_of_assignment(form):
     words = [(word, "hunter2" * 2) for word in ("password", "DB_PASSWORD")]
