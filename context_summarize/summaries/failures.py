@@ -113,7 +113,6 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
         attempts=attempts,
         retry_in_s=retry_in_s if after is None else after,
         permanent=is_permanent(error),
-        refused=isinstance(error, AnswerRefusedError),
     )
 
 

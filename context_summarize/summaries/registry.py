@@ -13,6 +13,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of, withholds
+from context_summarize.summaries.answer import REASONS
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
@@ -98,7 +99,7 @@ class SummaryRegistry:
         except AskLater:
             logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
-            self._refusals[node.key] += error.refused  # the summariser has reported it
+            self._refusals[node.key] += error.kind in REASONS  # the summariser has reported it
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             text = "a summary could not be made, so a request that needs it gets a fallback: %s"
             logger.error(text, traceback_of(error, self._services.config.redact))

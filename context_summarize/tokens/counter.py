@@ -36,7 +36,7 @@ _load_lock = threading.Lock()
 
 @functools.lru_cache(maxsize=1)
 def _build_encoding() -> tiktoken.Encoding:
-    """Returns `o200k_base` as in tiktoken_ext.openai_public. It takes some 90 MB, so a process has only one."""
+    """Returns `o200k_base` without special tokens. It takes some 90 MB, so a process has only one."""
     try:
         packed = (resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes()
         table = lzma.decompress(packed)  # which checks the file's own checksum
@@ -44,8 +44,7 @@ def _build_encoding() -> tiktoken.Encoding:
         raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
     lines = (line.split() for line in table.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    special = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
-    return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=special)
+    return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def _shared_encoding() -> tiktoken.Encoding:

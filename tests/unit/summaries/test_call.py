@@ -142,7 +142,6 @@ async def test_each_error_has_its_word_and_its_treatment(error, kind, calls, per
     found = await failure(summarizer(clock), provider)
     assert (found.kind, found.permanent, found.attempts, provider.calls) == (kind, permanent, calls, calls)
     assert str(found) == f"{type(error).__name__}: {str(error).replace(TOKEN, '[redacted: GitHub token]')}"[:500]
-    assert found.refused is False
     assert len(clock.slept) == (2 if calls == 3 else 0)
 
 
