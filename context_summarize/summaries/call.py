@@ -31,11 +31,10 @@ from context_summarize.summaries.jobs import (
     answer_room,
     call_options,
     input_limit,
-    lengths,
+    instructions,
     summary_request,
 )
 from context_summarize.summaries.services import Services
-from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
 
@@ -133,9 +132,9 @@ class Summarizer:
             except AskLater:
                 raise
             except Exception as error:
-                # The breaker has counted outages in `_call`. It counts a refusal here, once for each summary.
+                # Outages have been counted in `_call`. A refusal counts once for each summary.
                 if is_refusal(error):
-                    endpoint.breaker.failed(error)
+                    self._count(error, run)
                 reported = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
                 self._report_failed(job, reported, run)
                 raise reported from error
@@ -167,15 +166,14 @@ class Summarizer:
             return
         self._services.totals.failed += 1
         endpoint, target = run.endpoint, run.target
-        if is_permanent := error.permanent or endpoint.breaker.is_for_session:
+        if error.permanent:
             if error.kind in endpoint.reported:
                 return
             endpoint.reported.add(error.kind)
-        logger.debug("no summary for key %s, level %d: %s (%s)", job.key[:12], job.level, error, error.kind)
-        if is_permanent:
             asked = target.name if target.model is None else f"{target.name} ({target.model})"
             until = ", and is not asked again in this session" if endpoint.breaker.is_for_session else ""
             self._services.outbox.tell(f"context: {asked} writes no summary{until}: {error} ({error.kind})", "error")
+        logger.debug("no summary for key %s, level %d: %s (%s)", job.key[:12], job.level, error, error.kind)
         event = {"key": job.key, "level": job.level, "kind": error.kind, "error": str(error)}
         self._services.outbox.put(FAILURE, {**event, "attempts": error.attempts, "retry_in_s": error.retry_in_s})
 
@@ -203,7 +201,9 @@ class Summarizer:
         After a bad answer, it allows a longer one. After a refusal, the input is cut if it was too large; else the
         hints are left out.
         """
-        limit = input_limit(job.summary_tokens, run.target, self._services.count(self._instructions(job)))
+        limit = input_limit(
+            job.summary_tokens, run.target, self._services.count(instructions(job, self._services.prompts))
+        )
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
@@ -251,15 +251,20 @@ class Summarizer:
         try:
             text = await self._ask_provider(job, run)
         except Exception as error:
-            if not is_refusal(error) and endpoint.breaker.failed(error) and not is_permanent(error):
-                reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())
-                text = f"context: {run.target.name} failed several times in a row; calls for summaries pause: {reason}"
-                self._services.outbox.tell(text, "warning")
+            if not is_refusal(error):
+                self._count(error, run)
             raise
-        endpoint.breaker.answered()
+        endpoint.breaker.reset()
         endpoint.reported.clear()
         endpoint.takes_hints = run.has_hints  # False if it has now answered a request without them
         return text
+
+    def _count(self, error: Exception, run: _Run) -> None:
+        """Counts a failure, and tells of a pause that it begins; of a permanent error `_report_failed` tells."""
+        if run.endpoint.breaker.failed(error) and not is_permanent(error):
+            reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())
+            text = f"context: {run.target.name} failed several times in a row; calls for summaries pause: {reason}"
+            self._services.outbox.tell(text, "warning")
 
     async def _ask_hooks(self, run: _Run) -> None:
         """Tells hooks of a call first, as loop-streaming does, so that they can deny it.
@@ -277,14 +282,10 @@ class Summarizer:
             text = f"a hook denies the call: {self._clean(reason)}"
             raise SummaryUnavailable(text, kind="denied", attempts=run.attempts, permanent=True)
 
-    def _instructions(self, job: Job) -> str:
-        template = self._services.prompts.merge if job.level else self._services.prompts.segment
-        return template.fill(fence=fence_of(job.text), count=str(job.count), **lengths(job))
-
     async def _ask_provider(self, job: Job, run: _Run) -> str:
         target = run.target
         room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
-        request = summary_request(job, self._instructions(job), target, room)
+        request = summary_request(job, self._services.prompts, target, room)
 
         async def complete() -> Answer:
             own_call.set(True)  # only in the task of this call

@@ -130,12 +130,6 @@ class Breaker:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._probing = asyncio.Lock()
-        self._has_answered = False
-        self.reset()
-
-    def answered(self) -> None:
-        """Closes the breaker, because a call has brought a summary."""
-        self._has_answered = True
         self.reset()
 
     def reset(self) -> None:
@@ -166,9 +160,7 @@ class Breaker:
         self._failures += 1
         if self.is_open:  # the call began before the pause, so it is no probe
             return False
-        # Where no call has succeeded yet, the requests are wrong; later it may be one text that the provider refuses.
-        is_wrong = kind_of(error) == "invalid_request" and not self._has_answered
-        is_lasting = kind_of(error) in _LASTING or is_wrong
+        is_lasting = kind_of(error) in _LASTING
         if not (self._pause or is_lasting or is_permanent(error) or self._failures >= FAILURES):
             return False
         self._lasting += is_lasting

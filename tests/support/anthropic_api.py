@@ -92,14 +92,11 @@ def _of_type(message: JsonRow, *kinds: str) -> list[JsonRow]:
 
 
 class Api:
-    """Refuses what Anthropic's API refuses, signs thinking, and counts what it reads from its cache.
+    """Refuses what Anthropic's API refuses, signs thinking, and counts what it reads from its cache."""
 
-    Args:
-        drops: True to drop stale thinking; else a request with some is refused.
-    """
-
-    def __init__(self, *, drops: bool = False) -> None:
-        self.drops = drops
+    def __init__(self) -> None:
+        self.drops = False
+        """True to drop stale thinking; else a request with some is refused."""
         self._kept: set[str] = set()
         """Each beginning of a request that ended at a breakpoint, as in the API's cache; entries never expire."""
         self.requests, self.stale, self.unmarked, self.lost = 0, 0, 0, 0

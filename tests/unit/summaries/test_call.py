@@ -187,7 +187,6 @@ LASTING = [
     errors.NotFoundError("404"),
     errors.AuthenticationError("401"),
     errors.AccessDeniedError("403"),
-    errors.InvalidRequestError("400"),
 ]
 
 
