@@ -49,14 +49,12 @@ class SummaryUnavailable(ContextSummarizeError):
         attempts: int = 0,
         retry_in_s: float | None = None,
         permanent: bool = False,
-        refused: bool = False,
     ) -> None:
         super().__init__(legible(message))
         self.kind = kind
         self.attempts = attempts
         self.retry_in_s = retry_in_s
         self.permanent = permanent
-        self.refused = refused
 
 
 class StoreUnavailable(ContextSummarizeError):

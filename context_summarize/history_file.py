@@ -34,8 +34,7 @@ class HistoryFile:
     """
 
     def __init__(self, path: str, session_id: str | None, warn: Callable[[str], None]) -> None:
-        self._paths = [Path(path.replace("{session_id}", name)) for name in _file_names(session_id)]
-        self._path, self._warn = self._paths[-1], warn
+        self._path, self._warn = Path(path.replace("{session_id}", _file_name(session_id))), warn
         self._thread = ThreadPoolExecutor(1, "context-summarize-history")
         self._rows: list[JsonRow] = []
         self._lock: BinaryIO | None = None
@@ -61,8 +60,7 @@ class HistoryFile:
 
     def load(self) -> list[JsonRow]:
         """Locks and reads the file, or makes a missing one. It removes a torn last line and no other damage."""
-        paths = [path.expanduser().resolve() for path in self._paths]  # a link stays a link when its file is replaced
-        self._path = path = next(filter(Path.exists, paths), paths[-1])
+        self._path = path = self._path.expanduser().resolve()  # a link stays a link when its file is replaced
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(Path(f"{path}.lock"))
         Path(f"{path}.tmp").unlink(missing_ok=True)  # a session was killed while it wrote this
@@ -133,13 +131,13 @@ class HistoryFile:
         self._has_failed = False
 
 
-def _file_names(session_id: str | None) -> list[str]:
+def _file_name(session_id: str | None) -> str:
     """Returns what stands for the id, with a hash last if signs were replaced: no two sessions share a file."""
     if session_id is None or not session_id.strip("."):
-        return ["session"]
+        return "session"
     name = re.sub(r"[^\w.-]", "_", session_id)
     digest = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return [name] if name == session_id else [name, f"{name}-{digest[:8]}"]
+    return name if name == session_id else f"{name}-{digest[:8]}"
 
 
 def _open(path: Path, mode: Literal["rb", "r+b", "ab", "xb"]) -> BinaryIO:

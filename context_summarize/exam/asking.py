@@ -90,13 +90,13 @@ class Model:
             if self._failures >= _FAILURES:
                 raise CommandError(f"{self.name} failed {_FAILURES} times in a row: {text}") from error
             raise UnansweredError(text) from error
-        answer, calls = read_answer(response, _CHARACTERS), list(getattr(response, "tool_calls", None) or ())
+        answer, calls = read_answer(response), list(getattr(response, "tool_calls", None) or ())
         for name, figure in (("calls", 1), ("input", answer.input_tokens), ("output", answer.output_tokens)):
             self.used[name] = self.used.get(name, 0) + figure
         if not (answer.text or calls):
             raise UnansweredError("it says nothing")
         self._failures = 0
-        return answer.text, calls
+        return answer.text[:_CHARACTERS], calls
 
     async def ask_json(self, step: str, instructions: str, text: str, read: Callable[[Any], T | None]) -> T:
         """Returns what `read` makes of the JSON in an answer; it returns None for JSON that is not as asked for.

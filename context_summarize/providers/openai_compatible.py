@@ -48,10 +48,7 @@ def make_provider(
         raise ConfigError(f"base_url must be an http or https address such as http://localhost/v1, got {base_url!r}")
     key = os.environ.get("OPENAI_API_KEY", "").strip() if url.scheme == "https" else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    # The environment's proxies are for other machines; a server on this machine is not behind them.
-    is_local = url.host in ("localhost", "::1") or url.host.startswith("127.")
-    timeout = httpx.Timeout(600, connect=30)
-    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, trust_env=not is_local)
+    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=httpx.Timeout(600, connect=30))
     sizes = {"context_window": context_window, "max_output_tokens": max_output_tokens}
     return OpenAICompatibleProvider(client, {"model": model, **sizes})
 
@@ -92,7 +89,9 @@ class OpenAICompatibleProvider:
         except httpx.TransportError as error:
             is_late = isinstance(error, httpx.TimeoutException)
             lost = errors.LLMTimeoutError if is_late else errors.ProviderUnavailableError
-            raise lost(f"no answer from {self._client.base_url}: {_reason(error)}", provider=NAME) from error
+            raise lost(
+                f"no answer from {self._client.base_url}: {type(error).__name__}: {error}", provider=NAME
+            ) from error
         try:
             return _read(response.json())
         except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -103,15 +102,6 @@ class OpenAICompatibleProvider:
         key = self._client.headers.get("Authorization", "\0").removeprefix("Bearer ")
         text = f"HTTP {response.status_code}: {response.text}".replace(key, "[key]")[:500]
         return error_of(response.status_code, text, NAME, response.headers.get("Retry-After", ""))
-
-
-def _reason(error: BaseException) -> str:
-    """Returns the reason of a lost connection, such as a refused one: the innermost error of the system names it."""
-    inner: BaseException | None = error
-    while inner is not None:
-        error = inner if isinstance(inner, OSError) else error
-        inner = inner.__cause__ or inner.__context__
-    return f"{type(error).__name__}: {error}"
 
 
 def _read(body: Any) -> ChatResponse:

@@ -9,8 +9,6 @@ from context_summarize.redaction.formats import Span
 from context_summarize.redaction.values import is_named, is_secret, is_weak
 from context_summarize.redaction.words import shapes, telling
 
-_LONGEST = 1_000
-"""Characters of a row of headings, at most."""
 _AT = shapes("columns.at")
 _CELL = {sign: re.compile(rf'[^\S\n\t]*+(?:"[^"\n]*+"[^{sign}\n]*+|[^{sign}\n]*+)[{sign}\n]?') for sign in "|,;\t"}
 _EDGES = " \t\r\n\"'`*_}]|,;"
@@ -31,7 +29,7 @@ def _cells(text: str, first: int, end: int, sign: str) -> list[tuple[int, int]]:
 def _secret_columns(text: str, first: int, end: int, sign: str) -> dict[int, bool]:
     """Returns the columns that hold secrets, each with True if it holds passwords; none if the row has no headings."""
     cells = [text[slice(*cell)].rpartition('"')[2] for cell in _cells(text, first, end, sign)]
-    after = text[end + 1 : end + 1 + _LONGEST].partition("\n")[0]
+    after = text[end + 1 : _line_end(text, end + 1)]
     if sign == "|":
         is_head = _AT["rule"].fullmatch(after) is not None
     else:
@@ -47,20 +45,23 @@ def _secret_columns(text: str, first: int, end: int, sign: str) -> dict[int, boo
     return secret
 
 
+def _line_end(text: str, at: int) -> int:
+    return text.find("\n", at) % (len(text) + 1)
+
+
 def columns(text: str) -> Iterator[Span]:
     """Finds secrets under telling headings. A row with another number of cells ends the table."""
     done = 0
     for word in telling(text):
         if word.start() < done or not (heading := _AT["heading"].match(text, word.end())):
             continue
-        first = text.rfind("\n", max(0, word.start() - _LONGEST), word.start()) + 1
-        done = text.find("\n", word.end(), first + _LONGEST)
+        first, done = text.rfind("\n", 0, word.start()) + 1, _line_end(text, word.end())
         sign = heading["sign"] or next((sign for sign in _CELL if sign in text[first : word.start()]), "")
-        secret = _secret_columns(text, first, done, sign) if sign and done > 0 else {}
+        secret = _secret_columns(text, first, done, sign) if sign else {}
         count = len(_cells(text, first, done, sign)) if secret else 0
         end = done
         while secret and end + 1 < len(text):
-            done, end = end + 1, text.find("\n", end + 1) % (len(text) + 1)
+            done, end = end + 1, _line_end(text, end + 1)
             cells = _cells(text, done, end, sign)
             if max(secret) >= len(cells) or abs(len(cells) - count) > (sign == "|"):
                 break

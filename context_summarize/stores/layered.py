@@ -25,10 +25,10 @@ _RETRY_SECONDS = 30.0
 class LayeredStore:
     """A `SummaryStore` that reads from memory first, then from the persistent store, and writes to both.
 
-    A write that fails is tried once more. Then, or if the persistent store does not answer within `timeout` seconds,
-    the log gets one warning, and memory serves. After a failed read or a timeout the store is left alone for 30 s. An
-    entry that could not be written is missing in later sessions, which make it again. The log shows `name` or the text
-    of a `StoreUnavailable`; neither has secrets.
+    If the persistent store fails or does not answer within `timeout` seconds, the log gets one warning, and memory
+    serves. After a failed read or a timeout the store is left alone for 30 s. An entry that could not be written is
+    missing in later sessions, which make it again. The log shows `name` or the text of a `StoreUnavailable`; neither
+    has secrets.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LayeredStore:
     ) -> None:
         self._memory, self._persistent = memory, store
         self._name, self._timeout, self._clock = name, timeout, clock
-        self._retry_at = {"read": 0.0, "write": 0.0}
+        self._retry_at = 0.0
         self._has_warned = False
         """True from the warning until an entry is written, for reads may go on working while the disk is full."""
         self._order = asyncio.Lock()
@@ -73,7 +73,7 @@ class LayeredStore:
         found = await near(keys)
         missing = [key for key in keys if key not in found]
         try:
-            found |= await self._ask("read", lambda: far(missing)) if missing else {}
+            found |= await self._ask(lambda: far(missing)) if missing else {}
         except StoreUnavailable as error:
             self._warn(error)
         return found
@@ -84,16 +84,16 @@ class LayeredStore:
             await self._memory.put(summary)
         return stored
 
-    async def _ask(self, kind: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _ask(self, call: Callable[[], Awaitable[T]], *, writes: bool = False) -> T:
         """Returns the store's answer; raises StoreUnavailable if the store is in a pause, fails or takes too long."""
-        if self._clock() < self._retry_at[kind]:
+        if self._clock() < self._retry_at:
             raise StoreUnavailable(self._name)
         try:
             async with asyncio.timeout(self._timeout):
                 return await call()
         except Exception as error:  # noqa: BLE001 - memory serves instead, whatever the store raises; it is logged
-            if isinstance(error, TimeoutError) or kind == "read":  # a full disk can still be read, and refuses quickly
-                self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)
+            if isinstance(error, TimeoutError) or not writes:  # a full disk can still be read, and refuses quickly
+                self._retry_at = self._clock() + _RETRY_SECONDS
             # The text of a foreign error may hold a secret.
             seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
             raise StoreUnavailable(str(seen)) from None
@@ -114,10 +114,7 @@ class LayeredStore:
     async def _written(self, call: Callable[[], Awaitable[None]]) -> None:
         async with self._order:
             try:
-                try:
-                    await self._ask("write", call)
-                except StoreUnavailable:
-                    await self._ask("write", call)
+                await self._ask(call, writes=True)
             except StoreUnavailable as error:
                 self._warn(error)
                 return

@@ -73,16 +73,14 @@ def _bytes(entry: Summary | JsonRow) -> int:
     return 2 * len(repr(entry))  # a rough figure is enough to bound the memory
 
 
-_MOST = 4_000_000
-"""Most characters of an entry as JSON, as of a record in `MemoryStore`; a longer one counts as missing."""
 _SUMMARY = TypeAdapter(Summary)
 _FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
 
 def _record_of(text: str | bytes) -> JsonRow | None:
-    """Returns the stored record; None for a text that is damaged, cut off or too long."""
+    """Returns the stored record; None for a text that is damaged or cut off."""
     try:
-        record = json.loads(text) if len(text) <= _MOST else None
+        record = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None

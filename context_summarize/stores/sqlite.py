@@ -19,7 +19,7 @@ from context_summarize.stores.memory import TextStore
 
 T = TypeVar("T")
 
-_OURS = (0x63747873, 2)  # SQLite's application id ("ctxs") and user version, by which we know our own files
+_OURS = (int.from_bytes(b"ctxs"), 2)  # SQLite's application id and user version, by which we know our own files
 _NEW = (0, 0, 0)
 _IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
     FROM pragma_application_id, pragma_user_version"""
@@ -128,8 +128,6 @@ class SqliteStore(TextStore):
         path = self.path.resolve()
         if str(self.path).startswith("~"):
             raise StoreUnavailable(f"summary store {self.path}: no home folder is known; set HOME or AMPLIFIER_HOME")
-        if path.is_dir():
-            raise StoreUnavailable(f"summary store {self.path}: it is a folder; name a file in `cache`")
         with _CREATING:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):  # SQLite would make it readable for all

@@ -7,7 +7,7 @@ next to the summaries contains the exact values, whatever a model writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,11 +15,8 @@ from typing import Any
 from context_summarize.messages.rows import CALL_BLOCKS
 from context_summarize.redaction import Redact
 from context_summarize.summaries.jobs import Job
-from context_summarize.tokens.measure import Count, input_tokens
+from context_summarize.tokens.measure import Count, figure, input_tokens
 from context_summarize.transcript.escaping import enclosed, fence_of, without_surrogates
-
-_MOST_TOKENS, _MOST_DOLLARS, _PLACES = 10**9, 10**6, 12
-"""Larger figures are absurd for one call. A figure with 999,999 digits would break every later sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +24,7 @@ class Answer:
     """A provider's answer in plain values."""
 
     text: str = ""
-    """The beginning of the text blocks, joined, without thinking, other blocks and lone surrogates."""
-    characters: int = 0
-    """Length of the whole."""
+    """The text blocks, joined, without thinking, other blocks and lone surrogates."""
     finish: str = ""
     """The provider's word for why the answer ended, in lower case; "" if it gives none."""
     calls_tools: bool = False
@@ -40,51 +35,37 @@ class Answer:
     model: str | None = None
 
 
-def read_answer(response: Any, most: int) -> Answer:
-    """Returns the answer in plain values. Reading a part of the response may raise any error.
-
-    Args:
-        most: characters of the text that are kept.
-    """
+def read_answer(response: Any) -> Answer:
+    """Returns the answer in plain values. Reading a part of the response may raise any error."""
     usage = getattr(response, "usage", None)
     marks = getattr(response, "metadata", None)
     model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
     finish = getattr(response, "finish_reason", None)
-    blocks = [*_blocks(response)]
-    text = "\n".join(text for kind, text in blocks if kind == "text" and isinstance(text, str)).strip()
+    content = getattr(response, "content", None) or ""
+    blocks = () if isinstance(content, str) else content
+    texts = [content] if isinstance(content, str) else [block.text for block in blocks if _kind(block) == "text"]
     return Answer(
-        text=without_surrogates(text[:most]),
-        characters=len(text),
+        text=without_surrogates("\n".join(texts)).strip(),
         finish=str(finish).lower() if finish else "",
-        calls_tools=bool(getattr(response, "tool_calls", None)) or any(kind in CALL_BLOCKS for kind, _ in blocks),
-        input_tokens=_tokens(input_tokens(usage)),
-        output_tokens=_tokens(getattr(usage, "output_tokens", None)),
+        calls_tools=bool(getattr(response, "tool_calls", None)) or any(_kind(block) in CALL_BLOCKS for block in blocks),
+        input_tokens=input_tokens(usage),
+        output_tokens=figure(usage, "output_tokens"),
         cost=_dollars(getattr(usage, "cost_usd", None)),
         model=without_surrogates(model)[:200] if isinstance(model, str) else None,
     )
 
 
-def _blocks(response: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields type and text of each block of an answer; a block may be a model, a dictionary, or anything else."""
-    content = getattr(response, "content", None)
-    blocks = content if isinstance(content, list | tuple) else [{"type": "text", "text": content}]
-    for block in blocks:
-        values = block if isinstance(block, dict) else {name: getattr(block, name, None) for name in ("type", "text")}
-        yield values.get("type"), values.get("text")
+def _kind(block: Any) -> Any:
+    return getattr(block, "type", None)
 
 
-def _tokens(figure: Any) -> int:
-    """Returns a provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
-    return figure if isinstance(figure, int) and 0 < figure <= _MOST_TOKENS else 0
-
-
-def _dollars(figure: Any) -> Decimal | None:
-    """Returns a provider's figure as US dollars; None if it is no number from 0 to a million."""
+def _dollars(cost: Any) -> Decimal | None:
+    """Returns a provider's figure as US dollars; None if it is no finite number, or below 0."""
     try:
-        value = Decimal(str(figure))
-        return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
-    except (ArithmeticError, ValueError):
+        value = Decimal(str(cost))
+    except ArithmeticError:
         return None
+    return value if value.is_finite() and value >= 0 else None
 
 
 _FINISHES = {
@@ -100,14 +81,8 @@ _DECLINES = re.compile(
 )
 _SHORT = 400
 """Longest answer, in characters, that may count as a refusal in words; a real summary is longer."""
-_LINE = 80
-"""Characters. A shorter text may stand in the transcript by chance."""
 _LONGEST = 4
 """A summary is cut off beyond this many times the requested length."""
-_CHARACTERS = 8
-"""Characters of an answer that are read for each token that it may have: about twice those of a token of English."""
-_LEAST = 512
-"""Tokens that any summary may have: a short one has headings too."""
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
 
 REASONS: Mapping[str, str] = {
@@ -130,15 +105,6 @@ class AnswerRefusedError(Exception):
         self.kind = kind
 
 
-def longest(job: Job) -> int:
-    """Returns the characters of an answer that are read at most."""
-    return _CHARACTERS * _most_tokens(job)
-
-
-def _most_tokens(job: Job) -> int:
-    return max(_LEAST, _LONGEST * job.summary_tokens)
-
-
 def summary_in(answer: Answer, job: Job, *, count: Count, clean: Redact, is_last: bool) -> str:
     """Returns the summary that an answer contains.
 
@@ -154,29 +120,23 @@ def summary_in(answer: Answer, job: Job, *, count: Count, clean: Redact, is_last
         text = _whole_sentences(text)
         if count(text) >= job.summary_tokens // (2 if is_last else 1):
             kind = None
-    size, most = count(text), _most_tokens(job)
-    kind = kind or _lack(text, size, answer.characters, job)
+    size, most = count(text), _LONGEST * job.summary_tokens
+    kind = kind or _lack(text, size, job)
     if kind is not None:
         raise AnswerRefusedError(kind)
-    is_whole = size <= most and answer.characters <= longest(job)
-    return text if is_whole else _whole_sentences(text[: len(text) * most // max(size, most)]) or text
+    return text if size <= most else _whole_sentences(text[: len(text) * most // size]) or text
 
 
-def _lack(text: str, size: int, characters: int, job: Job) -> str | None:
-    """Returns why a text is no summary; None if its form is that of a summary.
-
-    Args:
-        size: tokens of the text.
-        characters: length of the answer before it was cut.
-    """
+def _lack(text: str, size: int, job: Job) -> str | None:
+    """Returns why a text of this many tokens is no summary; None if its form is that of a summary."""
     if not text:
         return "empty"
     if len(text) <= _SHORT and _DECLINES.match(text):
         return "refusal"
-    if size >= job.source_tokens or characters >= max(longest(job), len(job.text)):
+    if size >= job.source_tokens:
         return "not_smaller"
-    is_copied = len(text) > _LINE and text in enclosed(job.text, fence_of(job.text), before="")
-    return "copied" if is_copied and not job.level else None
+    is_copied = not job.level and text in enclosed(job.text, fence_of(job.text), before="")
+    return "copied" if is_copied else None
 
 
 def _whole_sentences(text: str) -> str:

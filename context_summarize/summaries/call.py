@@ -14,7 +14,7 @@ from context_summarize.background import in_thread, within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, REQUEST, RESOLVE, SUMMARY, AskLater
-from context_summarize.summaries.answer import Answer, AnswerRefusedError, longest, read_answer, summary_in
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.failures import (
     Breaker,
     is_permanent,
@@ -31,24 +31,20 @@ from context_summarize.summaries.jobs import (
     answer_room,
     call_options,
     input_limit,
-    lengths,
+    instructions,
     summary_request,
 )
 from context_summarize.summaries.services import Services
-from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 120.0
-"""Seconds before another attempt. If the provider asks for a longer wait, this summary gets no further attempt."""
-_CALL_SECONDS = 120.0
-"""Seconds that one call may take; twice `wait_seconds`, if that is more."""
+"""Seconds that one call may take; twice `wait_seconds`, if that is more. Also seconds before another attempt: if the
+provider asks for a longer wait, this summary gets no further attempt."""
 _ATTEMPTS = 3
 """How often one request is sent while the provider's errors are temporary."""
-_REASON = 200
-"""Characters of a provider's own words in a warning."""
-_SMALLEST_SHARE = 1 / 8
-"""An input that is too large for the provider is halved until it fits, but not once it is at most this share.
+_HALVINGS = 3
+"""How often an input that is too large for the provider is halved.
 
 Some providers report no window. The server behind one may take 8,192 tokens, and a segment may have 25,000.
 """
@@ -136,9 +132,9 @@ class Summarizer:
             except AskLater:
                 raise
             except Exception as error:
-                # The breaker has counted outages in `_call`. It counts a refusal here, once for each summary.
+                # Outages have been counted in `_call`. A refusal counts once for each summary.
                 if is_refusal(error):
-                    endpoint.breaker.failed(error)
+                    self._count(error, run)
                 reported = unavailable(error, run.attempts, endpoint.breaker.retry_in_s, self._clean)
                 self._report_failed(job, reported, run)
                 raise reported from error
@@ -170,15 +166,14 @@ class Summarizer:
             return
         self._services.totals.failed += 1
         endpoint, target = run.endpoint, run.target
-        if is_permanent := error.permanent or endpoint.breaker.is_for_session:
+        if error.permanent:
             if error.kind in endpoint.reported:
                 return
             endpoint.reported.add(error.kind)
-        logger.debug("no summary for key %s, level %d: %s (%s)", job.key[:12], job.level, error, error.kind)
-        if is_permanent:
             asked = target.name if target.model is None else f"{target.name} ({target.model})"
             until = ", and is not asked again in this session" if endpoint.breaker.is_for_session else ""
             self._services.outbox.tell(f"context: {asked} writes no summary{until}: {error} ({error.kind})", "error")
+        logger.debug("no summary for key %s, level %d: %s (%s)", job.key[:12], job.level, error, error.kind)
         event = {"key": job.key, "level": job.level, "kind": error.kind, "error": str(error)}
         self._services.outbox.put(FAILURE, {**event, "attempts": error.attempts, "retry_in_s": error.retry_in_s})
 
@@ -206,7 +201,9 @@ class Summarizer:
         After a bad answer, it allows a longer one. After a refusal, the input is cut if it was too large; else the
         hints are left out.
         """
-        limit = input_limit(job.summary_tokens, run.target)
+        limit = input_limit(
+            job.summary_tokens, run.target, self._services.count(instructions(job, self._services.prompts))
+        )
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
@@ -218,7 +215,7 @@ class Summarizer:
                 run.had_bad_answer = True
             except Exception as error:
                 kind = kind_of(error)
-                if kind == "too_large" and shown.source_tokens > int(job.source_tokens * _SMALLEST_SHARE):
+                if kind == "too_large" and shown.source_tokens << _HALVINGS > job.source_tokens:
                     shown = shown.cut_to(shown.source_tokens // 2)
                 elif kind == "invalid_request" and run.has_hints:
                     run.has_hints = False
@@ -254,15 +251,20 @@ class Summarizer:
         try:
             text = await self._ask_provider(job, run)
         except Exception as error:
-            if not is_refusal(error) and endpoint.breaker.failed(error) and not is_permanent(error):
-                reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())[:_REASON]
-                text = f"context: {run.target.name} failed several times in a row; calls for summaries pause: {reason}"
-                self._services.outbox.tell(text, "warning")
+            if not is_refusal(error):
+                self._count(error, run)
             raise
-        endpoint.breaker.answered()
+        endpoint.breaker.reset()
         endpoint.reported.clear()
         endpoint.takes_hints = run.has_hints  # False if it has now answered a request without them
         return text
+
+    def _count(self, error: Exception, run: _Run) -> None:
+        """Counts a failure, and tells of a pause that it begins; of a permanent error `_report_failed` tells."""
+        if run.endpoint.breaker.failed(error) and not is_permanent(error):
+            reason = " ".join(str(unavailable(error, run.attempts, None, self._clean)).split())
+            text = f"context: {run.target.name} failed several times in a row; calls for summaries pause: {reason}"
+            self._services.outbox.tell(text, "warning")
 
     async def _ask_hooks(self, run: _Run) -> None:
         """Tells hooks of a call first, as loop-streaming does, so that they can deny it.
@@ -281,19 +283,17 @@ class Summarizer:
             raise SummaryUnavailable(text, kind="denied", attempts=run.attempts, permanent=True)
 
     async def _ask_provider(self, job: Job, run: _Run) -> str:
-        prompts, target = self._services.prompts, run.target
-        template = prompts.merge if job.level else prompts.segment
-        instructions = template.fill(fence=fence_of(job.text), count=str(job.count), **lengths(job))
+        target = run.target
         room = answer_room(job.summary_tokens, target, had_bad_answer=run.had_bad_answer) if run.has_hints else None
-        request = summary_request(job, instructions, target, room)
+        request = summary_request(job, self._services.prompts, target, room)
 
         async def complete() -> Answer:
             own_call.set(True)  # only in the task of this call
-            return read_answer(await target.provider.complete(request, **call_options(target)), longest(job))
+            return read_answer(await target.provider.complete(request, **call_options(target)))
 
         run.attempts += 1
         self._services.totals.calls += 1
-        answer = await within(complete, max(_CALL_SECONDS, 2 * self._config.wait_seconds))
+        answer = await within(complete, max(LONGEST_WAIT, 2 * self._config.wait_seconds))
         run.answers.append(answer)
         self._services.totals.answered(answer)
         read = partial(summary_in, count=self._services.count, clean=self._clean, is_last=run.had_bad_answer)

@@ -57,7 +57,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 _LASTING = frozenset({"auth", "not_found", "configuration"})
 """Kinds of errors that do not go away while a session lasts: 401, 403, 404, a wrong configuration."""
-_BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
+_BACKOFF = tenacity.wait_exponential_jitter()
 
 
 def says_too_large(text: str) -> bool:
@@ -113,7 +113,6 @@ def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean
         attempts=attempts,
         retry_in_s=retry_in_s if after is None else after,
         permanent=is_permanent(error),
-        refused=isinstance(error, AnswerRefusedError),
     )
 
 
@@ -131,12 +130,6 @@ class Breaker:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._probing = asyncio.Lock()
-        self._has_answered = False
-        self.reset()
-
-    def answered(self) -> None:
-        """Closes the breaker, because a call has brought a summary."""
-        self._has_answered = True
         self.reset()
 
     def reset(self) -> None:
@@ -167,9 +160,7 @@ class Breaker:
         self._failures += 1
         if self.is_open:  # the call began before the pause, so it is no probe
             return False
-        # Where no call has succeeded yet, the requests are wrong; later it may be one text that the provider refuses.
-        is_wrong = kind_of(error) == "invalid_request" and not self._has_answered
-        is_lasting = kind_of(error) in _LASTING or is_wrong
+        is_lasting = kind_of(error) in _LASTING
         if not (self._pause or is_lasting or is_permanent(error) or self._failures >= FAILURES):
             return False
         self._lasting += is_lasting

@@ -13,14 +13,13 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import numbered_from, source
 from context_summarize.host_types import Provider
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
+from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle, enclosed, fence_of, numbered
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
 """`ChatRequest.reasoning_effort` of a summary request."""
-_OVERHEAD = 600
-"""Tokens of a summary request apart from its transcript: instructions and fence."""
 _THINKING = 2_000
 """Tokens of an answer that the model may use for reasoning, which many models do not show."""
 
@@ -87,7 +86,7 @@ def make_fallback(node: Node, log: Log, children: Sequence[Summary], count: Coun
     return Summary(key=node.key, level=node.level, text=text, tokens=count(text), source_tokens=size, fallback=True)
 
 
-def lengths(job: Job) -> dict[str, str]:
+def _lengths(job: Job) -> dict[str, str]:
     """Returns the words and the characters that a prompt asks for at most; a merge is shorter than its texts."""
     tokens = min(job.summary_tokens, job.source_tokens * 2 // 3) if job.level else job.summary_tokens
     words = max(20, tokens * 3 // 4)
@@ -103,13 +102,23 @@ def answer_room(summary_tokens: int, target: Target, *, had_bad_answer: bool = F
     return room if target.output is None else min(room, target.output)
 
 
-def input_limit(summary_tokens: int, target: Target) -> int | None:
-    """Returns the tokens of transcript for which the window has room; None if the window is unknown."""
+def input_limit(summary_tokens: int, target: Target, apart: int) -> int | None:
+    """Returns the tokens of transcript for which the window has room; None if the window is unknown.
+
+    Args:
+        apart: tokens of the system row.
+    """
     room = answer_room(summary_tokens, target, had_bad_answer=True)
-    return None if target.window is None else max(256, target.window - _OVERHEAD - room)
+    return None if target.window is None else max(256, target.window - apart - room)
 
 
-def summary_request(job: Job, instructions: str, target: Target, room: int | None) -> ChatRequest:
+def instructions(job: Job, prompts: PromptSet) -> str:
+    """Returns the system row of a request."""
+    template = prompts.merge if job.level else prompts.segment
+    return template.fill(fence=fence_of(job.text), count=str(job.count), **_lengths(job))
+
+
+def summary_request(job: Job, prompts: PromptSet, target: Target, room: int | None) -> ChatRequest:
     """Returns the request: instructions as a system row, the transcript as fenced data in a user row.
 
     Args:
@@ -119,7 +128,7 @@ def summary_request(job: Job, instructions: str, target: Target, room: int | Non
     focus = f"What follows should keep above all: {' '.join(job.focus.split())}\n\n" if job.focus else ""
     return ChatRequest(
         messages=[
-            Message(role="system", content=instructions),
+            Message(role="system", content=instructions(job, prompts)),
             Message(role="user", content=enclosed(job.text, fence, before=focus)),
         ],
         max_output_tokens=room,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -68,33 +68,17 @@ def load_prompts(name_or_folder: str) -> PromptSet:
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
-    templates, problems = _read_set(_folder(name_or_folder))
-    if len(problems) > 1:
-        raise TemplateError("\n- ".join([f"the prompt set has {len(problems)} problems:", *problems]))
-    if problems:
-        raise TemplateError(problems[0])
-    return PromptSet(*templates)
+    folder = _folder(name_or_folder)
+    return PromptSet(*(_template(folder / name) for name in _FILES))
 
 
-def _read_set(folder: Path) -> tuple[list[PromptTemplate], list[str]]:
-    """Returns the files that can be read, and every problem."""
-    templates, problems = list[PromptTemplate](), list[str]()
-    for name in _FILES:
-        path = folder / name
-        try:
-            text = _text(path)
-        except TemplateError as error:
-            problems.append(str(error))
-            continue
-        header, body, wrong = _parts(text.split("\n"))
-        found = (
-            [*wrong, *_wrong_variables(body)]
-            if body.strip()
-            else [*wrong, ": no text in it; write the template, or copy it from the default set"]
-        )
-        problems += [f"{path}{problem}" for problem in found]
-        templates.append(PromptTemplate(path, hashlib.sha256(text.encode("utf-8")).hexdigest(), header, body))
-    return templates, problems
+def _template(path: Path) -> PromptTemplate:
+    text = _text(path)
+    header, body = _parts(path, text.split("\n"))
+    if not body.strip():
+        raise TemplateError(f"{path}: no text in it; write the template, or copy it from the default set")
+    _check_variables(path, body)
+    return PromptTemplate(path, hashlib.sha256(text.encode("utf-8")).hexdigest(), header, body)
 
 
 def _folder(name_or_folder: str) -> Path:
@@ -142,37 +126,36 @@ def _text(path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
-def _parts(lines: list[str]) -> tuple[dict[str, str], str, list[str]]:
-    """Returns the header's values, the body without the blank lines around it, and the problems of the header."""
+def _parts(path: Path, lines: list[str]) -> tuple[dict[str, str], str]:
+    """Returns the header's values, and the body without the blank lines around it."""
     if lines[0].rstrip() != "---":
-        return {}, "\n".join(lines).strip("\n"), []
+        return {}, "\n".join(lines).strip("\n")
     end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
     if end is None:
-        return {}, "\n".join(lines[1:]), [": the header has no end; close it with a line ---"]
-    header, wrong = dict[str, str](), list[str]()
+        raise TemplateError(f"{path}: the header has no end; close it with a line ---")
+    header = dict[str, str]()
     for number, line in enumerate(lines[1:end], 2):
         key, colon, value = (part.strip() for part in line.partition(":"))
         if key and not (colon and key in _HEADER):
             takes = f"write key: value; this header takes {_listed(sorted(_HEADER))}"
-            wrong.append(f", line {number}: unknown key {key!r}{_nearest(key, _HEADER)}; {takes}")
-        elif key:
+            raise TemplateError(f"{path}, line {number}: unknown key {key!r}{_nearest(key, _HEADER)}; {takes}")
+        if key:
             header[key] = value
-    return header, "\n".join(lines[end + 1 :]).strip("\n"), wrong
+    return header, "\n".join(lines[end + 1 :]).strip("\n")
 
 
-def _wrong_variables(body: str) -> Iterator[str]:
-    """Yields the problems of the variables of a text, the most serious first."""
+def _check_variables(path: Path, body: str) -> None:
     for found in Template.pattern.finditer(body):
         if found.group("invalid") is not None:
             seen, number = body[found.start() : found.start() + 12], body.count("\n", 0, found.start()) + 1
             place = f"a single $ at {seen!r}, line {number} of the text"
-            yield f": {place}; write $$ for a dollar sign, $name for a variable"
+            raise TemplateError(f"{path}: {place}; write $$ for a dollar sign, $name for a variable")
     used, known = set(Template(body).get_identifiers()), _REQUIRED | _OPTIONAL
-    for name in sorted(used - known):
-        taken = _dollars(known)
-        yield f": unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
-    for name in sorted(_REQUIRED - used):
-        yield f": the variable ${name} is missing; this file needs {_dollars(_REQUIRED)}"
+    if unknown := sorted(used - known):
+        name, takes = unknown[0], f"this file takes {_dollars(known)}, and $$ for a dollar sign"
+        raise TemplateError(f"{path}: unknown variable ${name}{_nearest(name, known)}; {takes}")
+    if missing := sorted(_REQUIRED - used):
+        raise TemplateError(f"{path}: the variable ${missing[0]} is missing; this file needs {_dollars(_REQUIRED)}")
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -181,7 +164,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
+    return ", ".join(names)
 
 
 def _dollars(names: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import AskLater
 from context_summarize.redaction import traceback_of, withholds
+from context_summarize.summaries.answer import REASONS
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
@@ -21,8 +22,6 @@ logger = logging.getLogger(__name__)
 
 MAX_REFUSALS = 3
 """A summary is given up after this many requests. Each asked twice, and got no usable answer."""
-_CHARACTERS = 40
-"""Characters that may be read for each token of a segment: a row may be ten times as long as its segment."""
 
 
 class SummaryRegistry:
@@ -46,9 +45,7 @@ class SummaryRegistry:
         self._ahead: set[str] = set()
         """Keys that were started ahead since the last compaction; one that fails is not started ahead again."""
         self._late: set[str] = set()
-        """Keys under way that were waited for in vain."""
-        self._is_silent = False
-        """True after a wait that brought no summary, until a summary comes."""
+        """Keys under way that were waited for in vain. While there is one, no request waits."""
         self._waits = 0
         """Requests that wait for summaries."""
         self._refusals = Counter[str]()
@@ -78,7 +75,7 @@ class SummaryRegistry:
 
     def _ended(self, key: str) -> None:
         del self._tasks[key]
-        self._late.discard(key)  # a later task for this key is waited for again
+        self._late.discard(key)
 
     def is_under_way(self, node: Node) -> bool:
         """Returns True while a task makes this summary."""
@@ -102,7 +99,7 @@ class SummaryRegistry:
         except AskLater:
             logger.info("a hook asks the user about calls for summaries: they are put off until a request waits")
         except SummaryUnavailable as error:
-            self._refusals[node.key] += error.refused  # the summariser has reported it
+            self._refusals[node.key] += error.kind in REASONS  # the summariser has reported it
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             text = "a summary could not be made, so a request that needs it gets a fallback: %s"
             logger.error(text, traceback_of(error, self._services.config.redact))
@@ -135,15 +132,13 @@ class SummaryRegistry:
             if self._closed:
                 return
             async with self._reading:  # one after the other, so that the calls keep the order of their start
-                size = _CHARACTERS * node.segment_tokens
-                job = await in_thread(size, make_job, node, log, children, self._services.count)
+                job = await in_thread(_characters(node, log), make_job, node, log, children, self._services.count)
             if withholds(self._services.redact):  # what is withheld is summarised by code, and not stored
                 return
             summary = await self._summarizer.make(job, target, lambda: self._waits > 0)
         if withholds(self._services.redact):
             return
         self._texts[node.key] = summary
-        self._is_silent = False
         await self._services.store.put(summary)
 
     async def settled(self, nodes: Iterable[Node]) -> None:
@@ -153,28 +148,27 @@ class SummaryRegistry:
             await asyncio.wait(tasks)
 
     async def idle(self, seconds: float) -> None:
-        """Waits at most so long until no summary is being made; for a task that takes longer only once."""
+        """Waits at most so long until no summary is being made; not at all while one is late."""
         end = asyncio.get_running_loop().time() + seconds
-        while wanted := {task for key, task in self._tasks.items() if key not in self._late}:
+        while self._tasks and not self._late:
             left = end - asyncio.get_running_loop().time()
             if left <= 0:
                 self._late |= self._tasks.keys()
                 return
-            await until_done(wanted, left)
+            await until_done({*self._tasks.values()}, left)
             await asyncio.sleep(0)  # what has ended is noted first
 
     async def wait(self, nodes: Sequence[Node], seconds: float | None, is_over: Callable[[], bool]) -> None:
         """Waits for these summaries, which have been started.
 
         Args:
-            seconds: the longest wait; None = as long as it takes. With a limit, a call that was late is not waited
-                for again while it runs. If the last wait brought no summary, nothing is waited for until a call ends.
+            seconds: the longest wait; None = as long as it takes. With a limit, nothing is waited for while a call that
+                was late still runs.
             is_over: returns True to end the wait early, as the host's cancellation does.
         """
-        if seconds is not None and self._is_silent and self._late:
-            seconds = 0
-        wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
-        tasks = {self._tasks[key] for key in wanted if key in self._tasks}
+        if seconds is not None and self._late:
+            return
+        tasks = {self._tasks[node.key] for node in nodes if node.key in self._tasks}
 
         def is_stopped() -> bool:
             return self._is_cancelled() or is_over()
@@ -184,21 +178,15 @@ class SummaryRegistry:
             await until_done(tasks, seconds, is_stopped)
         finally:
             self._waits -= 1
-        if is_over():
+        if is_stopped():
             return
-        self._late |= wanted & self._tasks.keys()
-        has_brought_nothing = bool(tasks) and not any(task.done() for task in tasks)
-        if has_brought_nothing and seconds and not is_stopped() and not self._is_silent:
-            self._warn()
-
-    def _warn(self) -> None:
-        """Warns of a wait that has brought no summary: a provider that hangs fails only much later."""
-        self._is_silent = True
-        logger.warning(
-            "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, until a call "
-            "has ended; check the provider that writes the summaries, or name another in summary_provider",
-            self._services.config.wait_seconds,
-        )
+        self._late |= {node.key for node in nodes} & self._tasks.keys()
+        if seconds and tasks and not any(task.done() for task in tasks):  # one that hangs fails only much later
+            logger.warning(
+                "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, until a call "
+                "has ended; check the provider that writes the summaries, or name another in summary_provider",
+                self._services.config.wait_seconds,
+            )
 
     async def fall_back(self, nodes: Iterable[Node], log: Log) -> None:
         """Makes the fallbacks of these nodes: from their rows, or from their children's fallbacks."""
@@ -207,7 +195,7 @@ class SummaryRegistry:
                 continue
             await self.fall_back(node.children, log)
             below = [self._fallbacks[child.key] for child in node.children]
-            size = _CHARACTERS * node.segment_tokens
+            size = _characters(node, log)
             self._fallbacks[node.key] = await in_thread(size, make_fallback, node, log, below, self._services.count)
 
     def keep(self, nodes: Iterable[Node]) -> None:
@@ -226,3 +214,8 @@ class SummaryRegistry:
         self._closed = True
         await until_done(set(self._tasks.values()), seconds, self._is_cancelled)
         await end_tasks(list(self._tasks.values()))
+
+
+def _characters(node: Node, log: Log) -> int:
+    """Returns about how many characters of rows a node's text is made from, or more."""
+    return 0 if node.children else log.characters_from(log.row_of(node.first_group))

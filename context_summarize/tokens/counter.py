@@ -17,14 +17,11 @@ from context_summarize.errors import ContextSummarizeError
 
 RANKS_FILE = "o200k_base.tiktoken.xz"
 
-PIECE_CHARS = 25_000
-"""Longest piece that is counted at once: at most 100 kB in UTF-8."""
 EXACT_CHARS = 4_000_000
 """Longest text that is counted whole. No window has room for a longer one, so an estimate is enough for it."""
 RUN_CHARS = 512
-"""Longest piece of a run without a break: at most 2 kB in UTF-8. A cut is searched for within this many characters."""
+"""Longest piece of a run without a break that is counted at once: at most 2 kB in UTF-8."""
 
-_WHOLE_RUNS = PIECE_CHARS // RUN_CHARS * RUN_CHARS
 _PATTERN = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -33,13 +30,13 @@ _PATTERN = (
 # Up to tiktoken 0.12 the time to merge one regex match is quadratic (100 kB of one letter: 3 s). In every version a
 # megabyte of blanks overflows the stack of the regex engine, which raises a BaseException. Python treats \x1c-\x1f as
 # blanks, tiktoken's regex does not. The look-behinds keep the search linear: a match begins only where a run begins.
-_LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS + 1},}}|(?<!\s)\s{{{RUN_CHARS + 1},}}")
+_LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS},}}|(?<!\s)\s{{{RUN_CHARS},}}")
 _load_lock = threading.Lock()
 
 
 @functools.lru_cache(maxsize=1)
 def _build_encoding() -> tiktoken.Encoding:
-    """Returns `o200k_base` as in tiktoken_ext.openai_public. It takes some 90 MB, so a process has only one."""
+    """Returns `o200k_base` without special tokens. It takes some 90 MB, so a process has only one."""
     try:
         packed = (resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes()
         table = lzma.decompress(packed)  # which checks the file's own checksum
@@ -47,8 +44,7 @@ def _build_encoding() -> tiktoken.Encoding:
         raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
     lines = (line.split() for line in table.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    special = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
-    return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=special)
+    return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def _shared_encoding() -> tiktoken.Encoding:
@@ -59,32 +55,12 @@ def _shared_encoding() -> tiktoken.Encoding:
 
 def _pieces(text: str) -> Iterator[str]:
     """Yields the text in pieces that the tokenizer reads quickly; together they are the whole text."""
-    if len(text) <= RUN_CHARS:
-        yield text
-        return
     start = 0
     for run in _LONG_RUN.finditer(text):
-        yield from _cut(text[start : run.start()])
+        yield text[start : run.start()]
         for first in range(run.start(), run.end(), RUN_CHARS):
             yield text[first : min(first + RUN_CHARS, run.end())]
         start = run.end()
-    yield from _cut(text[start:])
-
-
-def _cut(text: str) -> Iterator[str]:
-    """Yields pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, else before a blank.
-
-    A run without a break is cut at multiples of `RUN_CHARS`.
-    """
-    start = 0
-    while len(text) - start > PIECE_CHARS:
-        end = start + PIECE_CHARS
-        newline, blank = (text.rfind(mark, end - RUN_CHARS, end) for mark in "\n ")
-        within_run = blank < 0 or text[end - RUN_CHARS : end].isspace()
-        stop = start + _WHOLE_RUNS if within_run else blank
-        stop = newline + 1 if newline >= 0 else stop
-        yield text[start:stop]
-        start = stop
     yield text[start:]
 
 
@@ -106,16 +82,15 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Returns the tokens of the text; special tokens count as plain text. Loads the encoding if necessary.
 
-        Text is counted in pieces, so text without blanks counts about 0.1 % too large. The size of a text of more than
-        four million characters is estimated from samples. Lone surrogates count as replacement characters.
+        Text without blanks is counted in pieces, so it counts about 0.1 % too large. The size of a text of more than
+        four million characters is estimated from a hundred samples. Lone surrogates count as replacement characters.
         Raises: as `load`.
         """
         if len(text) <= EXACT_CHARS:
             return self._count(text)
-        samples = EXACT_CHARS // PIECE_CHARS
-        starts = (at * (len(text) - PIECE_CHARS) // (samples - 1) for at in range(samples))
-        total = sum(self._count(text[start : start + PIECE_CHARS]) for start in starts)
-        return -(-total * len(text) // EXACT_CHARS)
+        size = EXACT_CHARS // 100
+        starts = (at * (len(text) - size) // 99 for at in range(100))
+        return sum(self._count(text[start : start + size]) for start in starts) * len(text) // EXACT_CHARS
 
     def _count(self, text: str) -> int:
         encoding = self._encoding = self._encoding or _shared_encoding()

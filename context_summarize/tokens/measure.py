@@ -30,12 +30,13 @@ def input_tokens(usage: object) -> int:
     `usage` is Amplifier's, or what OpenAI's or Anthropic's SDK has as `response.usage`; a mapping or an object. Some of
     Amplifier's providers report input without `cache_read_tokens`, so reads that exceed the input are not part of it.
     """
-
-    def figure(name: str) -> int:
-        value = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
-        return value if type(value) is int and value > 0 else 0
-
-    if whole := figure("prompt_tokens"):
+    if whole := figure(usage, "prompt_tokens"):
         return whole
-    sent, read = figure("input_tokens"), figure("cache_read_tokens")
-    return sent + sum(map(figure, _APART)) + (read if read > sent else 0)
+    sent, read = figure(usage, "input_tokens"), figure(usage, "cache_read_tokens")
+    return sent + sum(figure(usage, name) for name in _APART) + (read if read > sent else 0)
+
+
+def figure(usage: object, name: str) -> int:
+    """Returns a figure of a usage; 0 if it is no positive whole number."""
+    value = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
+    return value if type(value) is int and value > 0 else 0

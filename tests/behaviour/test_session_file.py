@@ -118,7 +118,7 @@ async def test_the_sessions_id_stands_in_the_path(tmp_path, host, file):
     assert found == {f"{file}.jsonl", f"{file}/h.jsonl"}
 
 
-async def test_two_sessions_share_no_file_and_one_under_the_name_of_before_is_found_first(tmp_path):
+async def test_two_sessions_share_no_file(tmp_path):
     """Their ids differ only in signs that no file name should have."""
     path, (slash, colon) = tmp_path / "{session_id}.jsonl", (Recorder(session_id=f"tenant{sign}a") for sign in "/:")
     for host in (slash, colon):
@@ -127,9 +127,6 @@ async def test_two_sessions_share_no_file_and_one_under_the_name_of_before_is_fo
     for host in (slash, colon):
         async with session(path, host) as made:
             assert untimed(await made.get_messages()) == [user(host.session_id)]
-    await filled(tmp_path / "tenant_a.jsonl", [user("before")])
-    async with session(path, slash) as made:
-        assert untimed(await made.get_messages()) == [user("before")]
 
 
 def test_a_long_file_is_read_and_taken_in_by_threads(path):

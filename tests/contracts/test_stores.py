@@ -20,7 +20,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, no_hang: None) -
 
 
 class TestContract:
-    async def test_what_is_put_is_got_back_whole_and_nothing_else(self, store: SummaryStore) -> None:
+    async def test_what_is_put_is_got_back_whole_and_nothing_else(self, store):
         """Every summary and every record of a session, field for field. Reading comes first in most sessions."""
         assert await store.get(["a"]) == await store.get([]) == {}
         assert await store.get_records(["d"]) == await store.get_records([]) == {}
@@ -35,7 +35,7 @@ class TestContract:
         assert await store.get_records(["x", *records, "y"]) == records
         assert await store.get(("a",)) == {"a": summary("a")}
 
-    async def test_the_newest_of_a_key_wins_and_a_key_is_no_hash(self, store: SummaryStore) -> None:
+    async def test_the_newest_of_a_key_wins_and_a_key_is_no_hash(self, store):
         """A later compaction at the same place replaces the earlier one."""
         for text, number in (("a text", 3), ("another text", 4)):
             await store.put(summary("same", text))
@@ -49,21 +49,21 @@ class TestContract:
         ["é\u2028\n'\";--\x00😀", "alone: \ud83d and \udc00", "%s {0} \\u0041", "x" * 300_000],
         ids=["signs", "surrogates", "placeholders", "long"],
     )
-    async def test_a_text_of_any_kind_survives(self, store: SummaryStore, text: str) -> None:
+    async def test_a_text_of_any_kind_survives(self, store, text):
         """In notes as well."""
         await store.put(summary("a", text))
         await store.put_record("d", made := {**record(), "notes": [text, 1, 0]})
         assert (await store.get(["a"]))["a"].text == text
         assert await store.get_records(["d"]) == {"d": made}
 
-    async def test_a_fallback_summary_is_refused_and_what_is_there_stays(self, store: SummaryStore) -> None:
+    async def test_a_fallback_summary_is_refused_and_what_is_there_stays(self, store):
         await store.put(summary("a"))
         for key in ("a", "b"):
             with pytest.raises(ValueError, match="a fallback summary is never stored"):
                 await store.put(summary(key, "by code", fallback=True))
         assert await store.get(["a", "b"]) == {"a": summary("a")}
 
-    async def test_thousands_of_keys_are_asked_for_at_once(self, store: SummaryStore) -> None:
+    async def test_thousands_of_keys_are_asked_for_at_once(self, store):
         """More than a database takes as variables of one query."""
         asked = keys(40_000)
         for index in (0, 9_000, -1):
@@ -71,14 +71,7 @@ class TestContract:
             await store.put_record(asked[index], record())
         assert len(await store.get(asked)) == len(await store.get_records(asked)) == 3
 
-    async def test_a_record_that_is_larger_than_any_session_writes_is_none(self, store: SummaryStore) -> None:
-        """Reading it would take too much memory."""
-        await store.put_record("d", {**record(), "notes": "0" * 9_000_000})
-        assert await store.get_records(["d"]) == {}
-
-    async def test_closing_waits_for_calls_under_way_and_a_closed_store_may_be_used_again(
-        self, store: SummaryStore
-    ) -> None:
+    async def test_closing_waits_for_calls_under_way_and_a_closed_store_may_be_used_again(self, store):
         """Also one that was never used; closing twice is no error."""
         await store.close()
         names = keys(20)
@@ -91,20 +84,7 @@ class TestContract:
         assert (await store.get(names)).keys() == set(names)
         assert await store.get_records(["d"]) == {"d": record()}
 
-    async def test_many_at_once_do_not_disturb_each_other(self, store: SummaryStore) -> None:
-        names = keys(60)
-
-        async def use(key: str) -> None:
-            await store.put(summary(key, f"first {key}"))
-            await store.put_record(key, record())
-            assert (await store.get([key]))[key].text == f"first {key}"
-            await store.put(summary(key, f"second {key}"))
-            assert await store.get_records([key]) == {key: record()}
-
-        await asyncio.gather(*map(use, names))
-        assert await store.get(names) == {key: summary(key, f"second {key}") for key in names}
-
-    async def test_a_caller_that_is_cancelled_leaves_whole_entries(self, store: SummaryStore) -> None:
+    async def test_a_caller_that_is_cancelled_leaves_whole_entries(self, store):
         """Its put is done or undone, and the store serves the next caller."""
         made = {key: summary(key, "text of " + key) for key in keys(40)}
         tasks = [asyncio.create_task(store.put(each)) for each in made.values()]

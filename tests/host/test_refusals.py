@@ -76,7 +76,7 @@ def failed(kind: str, words: str) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("words", REFUSALS.values(), ids=REFUSALS)
-async def test_the_words_of_many_providers_say_that_a_request_is_too_long(words: str) -> None:
+async def test_the_words_of_many_providers_say_that_a_request_is_too_long(words):
     """What another provider answers to a helper frees nothing."""
     manager, provider = await told(refused(words))
     bound = (await manager.statistics()).budget or 0
@@ -100,13 +100,13 @@ FIGURES = {"input_tokens": 2_600, "output_tokens": 5}
         [refused(REFUSALS["vLLM"], "another")],
     ],
 )
-async def test_other_errors_and_the_refusals_of_helpers_are_no_bound(events: list[Any]) -> None:
+async def test_other_errors_and_the_refusals_of_helpers_are_no_bound(events):
     """A helper is refused beside an answer to the host, after a failure that the loop told, or by its own provider."""
     manager, _ = await told(*events)
     assert (await manager.statistics()).budget == 35_000
 
 
-async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing() -> None:
+async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing():
     """A loop that claims usage may tell of an answer that the figures of no event show; it measures the view."""
     manager, provider = await told()
     record = manager.claim_foreground_usage()
@@ -131,7 +131,7 @@ async def answered(manager: SummarizingContextManager, provider: ScriptedProvide
     return (await manager.statistics()).budget
 
 
-async def test_a_named_window_is_tried_once_more_after_an_answer_and_not_after_a_second_refusal() -> None:
+async def test_a_named_window_is_tried_once_more_after_an_answer_and_not_after_a_second_refusal():
     """A refusal may come of a fault that passes; where the provider names a window, it is tried once more."""
     manager, provider = await told(refused(REFUSALS["vLLM"]))
     bound = await answered(manager, provider)
@@ -143,7 +143,7 @@ async def test_a_named_window_is_tried_once_more_after_an_answer_and_not_after_a
     assert await answered(manager, provider, 30) == bound
 
 
-async def test_a_limit_that_a_refusal_names_is_believed_at_once() -> None:
+async def test_a_limit_that_a_refusal_names_is_believed_at_once():
     """It stays, whatever window the provider reports, or if it reports none; of two numbers it is the right one."""
     for words, limit in {
         "This model's maximum context length is 3,072 tokens. However, your messages resulted in 4100 tokens.": 3_072,

@@ -24,19 +24,8 @@ WINDOW = 300
 REQUESTS = 330
 SETTINGS: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 256, "wait_seconds": 5}
 GOOD = "Goal: orders were looked up. State: found."
-HANGS, DEAF, ROOM, SIZE, SLOW, UNASKED = object(), object(), object(), object(), object(), object()
-"""Faults that take more than a value: see `Hostile.complete`."""
-
-
-class Odd:
-    """An answer whose parts raise when they are read."""
-
-    def __init__(self, error: BaseException) -> None:
-        self._error = error
-
-    @property
-    def content(self) -> Any:
-        raise self._error
+HANGS, DEAF = object(), object()
+"""It never answers; it ignores that it is cancelled, too."""
 
 
 class Unreadable(Exception):
@@ -44,16 +33,6 @@ class Unreadable(Exception):
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
-
-
-def used(**usage: Any) -> Any:
-    """A good answer with this usage."""
-    return SimpleNamespace(content=GOOD, usage=SimpleNamespace(**usage))
-
-
-def cut(text: str) -> Any:
-    """An answer that was cut off."""
-    return SimpleNamespace(content=text, finish_reason="length")
 
 
 FAULTS: list[Any] = [
@@ -70,8 +49,6 @@ FAULTS: list[Any] = [
     asyncio.CancelledError(),
     SystemExit(1),
     BaseExceptionGroup("both", [SystemExit(1)]),
-    Odd(ValueError("x")),
-    Odd(asyncio.CancelledError()),
     None,
     "",
     SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}], tool_calls=[1]),
@@ -79,17 +56,11 @@ FAULTS: list[Any] = [
     "bad \ud800 text about orders",
     "## Summary 7 of 6\nmore",
     "x" * 2_000_000,
-    cut("It was looked up. " * 60),
-    cut("Goal"),
-    cut(""),
-    used(cost_usd="1e999999", input_tokens=10**400),
-    used(cost_usd="1e-999999", output_tokens=-5, reasoning_tokens="many"),
-    ROOM,
-    SIZE,
-    SLOW,
+    SimpleNamespace(content="It was looked up. " * 60, finish_reason="length"),
+    SimpleNamespace(content="Goal", finish_reason="length"),
+    SimpleNamespace(content=GOOD, usage=SimpleNamespace(cost_usd="much", input_tokens="many", output_tokens=-5)),
     HANGS,
     DEAF,
-    UNASKED,
     GOOD,
 ]
 
@@ -97,9 +68,7 @@ FAULTS: list[Any] = [
 class Hostile(ScriptedProvider):
     """Behaves in these ways, one after the other, again and again.
 
-    An error is raised, everything else returned. `HANGS` never answers; `DEAF` does neither, and ignores that it is
-    cancelled; `ROOM` refuses answers above 40 tokens; `SIZE` refuses inputs above 3,000 characters; `SLOW` takes 20 s;
-    `UNASKED` answers well and never tells its window.
+    An error is raised, everything else returned.
     """
 
     def __init__(self, ways: Sequence[Any]) -> None:
@@ -107,11 +76,6 @@ class Hostile(ScriptedProvider):
         self._ways = ways
         self.released = asyncio.Event()
         self.deaf = 0
-
-    async def get_model_info(self) -> Any:
-        if UNASKED in self._ways:
-            await self.released.wait()
-        return self.get_info().defaults
 
     async def complete(self, request: Any, **kwargs: Any) -> Any:
         way = self._ways[self.calls % len(self._ways)]
@@ -121,17 +85,11 @@ class Hostile(ScriptedProvider):
             raise way
         if way is HANGS:
             await self.released.wait()
-        if way is SLOW:
-            await asyncio.sleep(20)
         while way is DEAF and not self.released.is_set():
             self.deaf += 1
             with contextlib.suppress(asyncio.CancelledError):
                 await self.released.wait()
-        if way is ROOM and (request.max_output_tokens or 0) > 40:
-            raise errors.InvalidRequestError("max_tokens is too large; the maximum is lower")
-        if way is SIZE and len(str(request.messages)) > 3_000:
-            raise errors.InvalidRequestError("prompt is too long")
-        found = GOOD if way in (ROOM, SIZE, SLOW, UNASKED, HANGS, DEAF) else way
+        found = GOOD if way in (HANGS, DEAF) else way
         return SimpleNamespace(content=found) if isinstance(found, str) else found
 
 

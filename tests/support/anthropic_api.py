@@ -91,33 +91,14 @@ def _of_type(message: JsonRow, *kinds: str) -> list[JsonRow]:
     return [block for block in message["content"] if block["type"] in kinds]
 
 
-class Cache:
-    """Holds each beginning of a request that ended at a breakpoint, as the API's cache does; entries never expire."""
+class Api:
+    """Refuses what Anthropic's API refuses, signs thinking, and counts what it reads from its cache."""
 
     def __init__(self) -> None:
+        self.drops = False
+        """True to drop stale thinking; else a request with some is refused."""
         self._kept: set[str] = set()
-
-    def send(self, texts: Sequence[str], ends: Sequence[int]) -> int:
-        """Takes a request with breakpoints behind these blocks; returns how many blocks it read."""
-        running, beginnings = hashlib.sha256(), list[str]()
-        for text in texts:
-            running.update(f"{text}\0".encode())
-            beginnings.append(running.hexdigest())
-        near = (at for end in ends for at in range(max(0, end - _LOOKBACK), end + 1))
-        read = max((at + 1 for at in near if beginnings[at] in self._kept), default=0)
-        self._kept.update(beginnings[end] for end in ends)
-        return read
-
-
-class Api:
-    """Refuses what Anthropic's API refuses, signs thinking, and counts what it reads from its cache.
-
-    Args:
-        drops: True to drop stale thinking; else a request with some is refused.
-    """
-
-    def __init__(self, *, drops: bool = False) -> None:
-        self.drops, self.cache = drops, Cache()
+        """Each beginning of a request that ended at a breakpoint, as in the API's cache; entries never expire."""
         self.requests, self.stale, self.unmarked, self.lost = 0, 0, 0, 0
         """Requests; stale blocks; requests without a breakpoint; requests that wrote again what the last one wrote."""
         self._before: list[str] = []
@@ -135,12 +116,23 @@ class Api:
             if stale and not self.drops:
                 raise Refused("the block is bound to a different conversation")
             prefix.update(text.encode())
-        read = self.cache.send(texts, [0, *(at + 1 for at in sorted(marked))])
+        read = self._read(texts, [0, *(at + 1 for at in sorted(marked))])
         continues = texts[: len(self._before)] == self._before
         self.lost += continues and read < len(self._before)
         self.unmarked += not marked and len(messages) > 1
         self._before = texts[: max(marked, default=-1) + 2]
         return prefix.hexdigest()
+
+    def _read(self, texts: Sequence[str], ends: Sequence[int]) -> int:
+        """Returns how many of these blocks the cache has; breakpoints are behind those at `ends`."""
+        running, beginnings = hashlib.sha256(), list[str]()
+        for text in texts:
+            running.update(f"{text}\0".encode())
+            beginnings.append(running.hexdigest())
+        near = (at for end in ends for at in range(max(0, end - _LOOKBACK), end + 1))
+        read = max((at + 1 for at in near if beginnings[at] in self._kept), default=0)
+        self._kept.update(beginnings[end] for end in ends)
+        return read
 
     def _check_shape(self, messages: Sequence[JsonRow]) -> None:
         talk = [message for message in messages if message["role"] != "system"]

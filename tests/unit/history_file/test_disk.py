@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import resource
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -61,10 +59,6 @@ async def read(path: Path) -> list[JsonRow]:
     """What a new session finds."""
     async with Session(path) as session:
         return session.found
-
-
-def fail(code: int) -> Any:
-    raise OSError(code, os.strerror(code))
 
 
 def texts(path: Path) -> list[str]:
@@ -174,14 +168,6 @@ async def test_a_link_that_is_planted_in_a_session_is_not_followed(path, other, 
     assert await read(path) == rows_of(2)
 
 
-async def test_a_lock_keeps_its_content(path):
-    """A file of the user that has this name is locked, and not emptied."""
-    (lock := path.with_name(f"{path.name}.lock")).write_text("mine")
-    await written(path, rows_of(1))
-    assert lock.read_text() == "mine"
-    assert await read(path) == rows_of(1)
-
-
 async def test_a_replaced_history_is_kept_beside_the_new_one(path):
     """As it was, under a name of its own; a history without rows is not kept."""
     async with Session(path) as session:
@@ -209,23 +195,6 @@ async def test_a_request_has_the_disk_asked_for_what_was_written(path, monkeypat
         assert len(synced) == 1
         await session.file.do(session.file.replace, rows_of(50))
         assert path.stat().st_size in synced
-
-
-async def test_after_a_sync_that_failed_the_file_is_written_anew(path, monkeypatch, warnings):
-    """The next sync of the same file may succeed although the system has dropped what it could not write."""
-    async with Session(path) as session:
-        await session.put("a")
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", lambda _: fail(errno.ENOSPC))
-            await session.file.do(session.file.sync)
-            await session.put("b")
-            await session.file.do(session.file.sync)
-        (path.parent / "old").hardlink_to(path)
-        await session.file.do(session.file.sync)
-        assert texts(path) == ["a", "b"]
-        assert not path.samefile(path.parent / "old")
-    (warning,) = warnings()
-    assert "No space left on device" in warning
 
 
 STEPS = st.sampled_from(["append", "append", "append", "replace", "sync", "full", "full", "free"])

@@ -138,21 +138,16 @@ async def test_no_secret_is_sent_kept_shown_said_or_logged(played):
     assert seen.history == rows
 
 
-async def test_a_fallback_summary_holds_no_secret(played):
-    seen = await played(ScriptedProvider(then=AuthenticationError("no key")))
-
-    assert "Fallback summary by code" in seen.shown
-    assert leaks(seen.everywhere()) == []
-
-
-async def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept(played):
+async def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept_and_one_by_code_holds_none(played):
     """A model may know a secret from elsewhere, or put together what was split."""
     threes = ["\n".join(secret.text for secret in SECRETS[at : at + 3]) for at in range(0, len(SECRETS), 3)]
     provider = ScriptedProvider([f"Goal: the user has settings read.\nArtifacts: {three}" for three in threes])
     seen = await played(provider, summary_share=1.0)
+    code = await played(ScriptedProvider(then=AuthenticationError("no key")))
 
-    assert leaks(seen.everywhere()) == []
+    assert leaks(seen.everywhere()) == leaks(code.everywhere()) == []
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
+    assert "Fallback summary by code" in code.shown
 
 
 async def test_without_redaction_secrets_are_sent(played):
@@ -197,7 +192,7 @@ def test_once_a_pattern_is_too_slow_texts_are_withheld_unread(warnings, no_hang)
     assert redact("xxy and more") == "[redacted: own pattern] and more"
     assert redact("x" * 5_000) == redact("xxy and more") == redact(withheld) == withheld
     assert redact("") == ""
-    assert other("the first") == "the [redacted: own pattern]"
+    assert other("a word " * 20_000 + "first").endswith("word [redacted: own pattern]"), "a long text takes longer"
     [line] = warnings()
     assert "redact: '(x+x+)+y' is too slow for a text of 5000 characters" in line
     assert "change the pattern" in line
@@ -214,17 +209,6 @@ async def test_what_is_withheld_is_not_sent_and_not_stored(played, warnings, no_
     assert json.loads(seen.stored)[:-1] == []
     assert "Fallback summary by code" in seen.shown
     assert sum(warning.startswith("redact:") for warning in warnings()) == 1
-
-
-@pytest.mark.parametrize("size", [400, full(20_000, 4_000)])
-async def test_the_tail_of_a_long_table_is_redacted_before_it_is_cut(played, size):
-    """Its heading stands far above what is left of it."""
-    table = "\n".join(["id,host,password,port", *(f"{at},db{at},maple{at}x,5432" for at in range(size))])
-    rows = [user("Show the table."), call("c", "bash", command="cat x"), result("c", table), *rows_with(SECRETS[:9])]
-    seen = await played(ScriptedProvider(), rows)
-
-    assert f"{size - 1},db{size - 1},[redacted: password],5432" in seen.sent
-    assert re.search(r"maple\d+x", seen.everywhere()) is None
 
 
 KEY = "gh" + "p_" + "FakeNotReal0" * 3

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pwd
-import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from amplifier_core.testing import MockCoordinator
 
-from context_summarize import ConfigError, SummarizingContextManager, mount
+from context_summarize import ConfigError, mount
 from context_summarize.stores import open_file, open_store
 from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
@@ -35,21 +33,6 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-async def mounted(**config: Any) -> tuple[SummarizingContextManager, Any]:
-    coordinator = MockCoordinator()
-    cleanup = await mount(coordinator, {**SMALL, **config})
-    made: Any = coordinator.get("context")
-    return made, cleanup
-
-
-async def served(made: SummarizingContextManager, turns: int = 12, *, start: int = 0) -> ScriptedProvider:
-    """The provider of a session's next request, in whose view summaries stand."""
-    provider = ScriptedProvider(then=answer)
-    await feed(made, tool_session(turns, start=start))
-    assert nodes(await made.get_messages_for_request(900, provider))
-    return provider
-
-
 @pytest.mark.parametrize(
     ("cache", "says"),
     [
@@ -60,7 +43,7 @@ async def served(made: SummarizingContextManager, turns: int = 12, *, start: int
         *((address, "is neither a file nor an address; .* redis://") for address in ("redis:/h", "postgres:h/x.db")),
     ],
 )
-async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any, says: str, folder: Path) -> None:
+async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache, says, folder):
     """They name what may be meant, and no password; nothing is mounted, and no file of that name is made."""
     coordinator = MockCoordinator()
     with pytest.raises(ConfigError, match=says) as raised:
@@ -71,16 +54,14 @@ async def test_any_other_word_and_a_wrong_address_are_errors_at_mount(cache: Any
     assert files(folder) == []
 
 
-def test_a_server_without_its_client_is_refused_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_server_without_its_client_is_refused_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "key_value.aio.stores.redis", None)
     says = r"needs the client of the extra \"shared\"; in a clone, install it by `pip install '.\[shared\]'`"
     with pytest.raises(ConfigError, match=says):
         open_store("redis://h:1/0")
 
 
-def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch):
     """`AMPLIFIER_HOME`, else `.amplifier` in the user's home; empty counts as not set."""
     monkeypatch.setenv("HOME", "/home/somebody")
     found = []
@@ -92,9 +73,7 @@ def test_without_a_word_it_is_the_file_in_the_amplifier_folder(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("cache", [None, "~/sums.db", "~nobody-of-this-name/sums.db"])
-async def test_without_a_home_folder_the_session_goes_on_in_memory(
-    cache: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
-) -> None:
+async def test_without_a_home_folder_the_session_goes_on_in_memory(cache, folder, monkeypatch, warnings):
     """No variable names one, and the system knows none; one warning says what to set."""
 
     def nobody(_: object) -> Any:
@@ -103,36 +82,12 @@ async def test_without_a_home_folder_the_session_goes_on_in_memory(
     monkeypatch.delenv("HOME")
     monkeypatch.delenv("AMPLIFIER_HOME")
     monkeypatch.setattr(pwd, "getpwuid", nobody)
-    made, cleanup = await mounted(cache=cache)
-    assert (await served(made)).calls > 0
+    coordinator = MockCoordinator()
+    cleanup = await mount(coordinator, {**SMALL, "cache": cache})
+    made: Any = coordinator.get("context")
+    await feed(made, tool_session(12))
+    assert nodes(await made.get_messages_for_request(900, ScriptedProvider(then=answer)))
     await cleanup()
     [warning] = warnings()
     assert "no home folder is known; set HOME" in warning
     assert files(folder) == []
-
-
-def _garbage(file: Path) -> None:
-    for path in {file, *file.parent.glob(f"{file.name}*")}:
-        path.write_bytes(b"garbage " * 4_000)
-
-
-def _gone(file: Path) -> None:
-    shutil.rmtree(file.parent)
-    file.parent.write_text("a file where the folder was")
-
-
-@pytest.mark.parametrize("spoil", [_garbage, _gone])
-async def test_a_store_that_is_spoilt_in_mid_session_costs_one_warning(
-    folder: Path, warnings: Callable[[], list[str]], spoil: Callable[[Path], None]
-) -> None:
-    file = folder / "cache" / "sums.db"
-    made, cleanup = await mounted(cache=str(file))
-    providers = [await served(made)]
-    spoil(file)
-    providers += [await served(made, start=start) for start in (12, 24, 36)]
-    asked = [str(request.messages[1].content) for provider in providers for request in provider.requests]
-    assert all(provider.calls for provider in providers)
-    assert len(set(asked)) == len(asked)
-    assert (await made.statistics()).fallbacks == 0
-    await cleanup()
-    assert len(warnings()) == 1

@@ -55,7 +55,7 @@ def damage(path: Path, whole: bytes, choice: random.Random, length: int) -> None
     path.write_bytes((whole[:at] + choice.randbytes(length) + whole[at + length :])[: len(whole)])
 
 
-async def test_the_event_loop_goes_on_while_the_file_is_waited_for(store: SqliteStore, path: Path) -> None:
+async def test_the_event_loop_goes_on_while_the_file_is_waited_for(store, path):
     """The wait ends when this very loop releases the file."""
     await store.put(summary("a"))
     with database(path) as other:
@@ -70,9 +70,7 @@ async def test_the_event_loop_goes_on_while_the_file_is_waited_for(store: Sqlite
 
 
 @pytest.mark.parametrize("ends", [("", "-wal", "-shm"), ("",)])
-async def test_a_file_that_was_deleted_or_replaced_is_let_go_of(
-    store: SqliteStore, path: Path, ends: tuple[str, ...]
-) -> None:
+async def test_a_file_that_was_deleted_or_replaced_is_let_go_of(store, path, ends):
     await store.put(summary("a"))
     remove(path, *ends)
     assert await store.get(["a"]) == {}
@@ -85,8 +83,25 @@ async def test_a_file_that_was_deleted_or_replaced_is_let_go_of(
     assert (await store.get(["a", "b", "c"])).keys() == {"c"}
 
 
+@pytest.mark.parametrize(
+    ("pragma", "says"),
+    [
+        ("application_id = 7", "another program's database"),
+        ("user_version = 1", "of version 1"),
+        ("user_version = 3", "of version 3"),
+    ],
+)
+async def test_a_file_of_another_program_or_version_is_refused(store, path, pragma, says):
+    await store.put(summary("a"))
+    await store.close()
+    with database(path) as other:
+        other.execute(f"PRAGMA {pragma}")
+    with pytest.raises(StoreUnavailable, match=says):
+        await store.put(summary("b"))
+
+
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
-async def test_no_link_beside_the_file_is_followed(store: SqliteStore, path: Path, end: str) -> None:
+async def test_no_link_beside_the_file_is_followed(store, path, end):
     """SQLite makes those files; a link that somebody has planted leads nowhere."""
     await store.put(summary("a"))
     await store.close()
@@ -97,7 +112,7 @@ async def test_no_link_beside_the_file_is_followed(store: SqliteStore, path: Pat
     assert other.read_text() == "theirs\n" * 99
 
 
-async def test_the_least_recently_used_go_first(path: Path, clock: Clock) -> None:
+async def test_the_least_recently_used_go_first(path, clock):
     """The bound is in bytes on disk, reading counts as use, and a record goes like a summary."""
     store = SqliteStore(path, max_bytes=400_000, now=clock)
     keys = [f"k{index:02}" for index in range(45)]
@@ -118,12 +133,13 @@ async def test_the_least_recently_used_go_first(path: Path, clock: Clock) -> Non
     assert (await asyncio.to_thread(path.stat)).st_size <= 430_000
 
 
-async def test_entries_that_nobody_used_for_long_go(store: SqliteStore, clock: Clock) -> None:
+async def test_entries_that_nobody_used_for_long_go(store, clock):
     """A session that is resumed after months pays again; one in use keeps all, however old."""
     await store.put(summary("forgotten"))
     await store.put_record("forgotten", record())
     await store.put(summary("used"))
     clock.time += 80 * DAY
+    await store.put(summary("later"))
     await store.get(["used"])
     clock.time += 11 * DAY
     await store.put(summary("new"))
@@ -131,7 +147,7 @@ async def test_entries_that_nobody_used_for_long_go(store: SqliteStore, clock: C
     assert await store.get_records(["forgotten"]) == {}
 
 
-async def test_damage_anywhere_in_the_file_gives_one_error_or_fewer_entries(store: SqliteStore, path: Path) -> None:
+async def test_damage_anywhere_in_the_file_gives_one_error_or_fewer_entries(store, path):
     keys = [f"k{index}" for index in range(40)]
     for key in keys:
         await store.put(summary(key, f"text of {key}" * 20))
@@ -173,9 +189,7 @@ asyncio.run(write(*sys.argv[1:]))
 """
 
 
-async def test_several_processes_make_and_fill_one_file_and_one_of_them_is_killed(
-    store: SqliteStore, path: Path
-) -> None:
+async def test_several_processes_make_and_fill_one_file_and_one_of_them_is_killed(store, path):
     counts = {"a": 20, "b": 20, "killed": 1_000_000}
     commands = [[sys.executable, "-c", WRITE, str(path), name, str(count)] for name, count in counts.items()]
     first, second, killed = map(subprocess.Popen, commands)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from context_summarize.testing import measure
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import input_tokens
 
 
 @pytest.fixture(scope="module")
@@ -15,18 +19,49 @@ def counter() -> TokenCounter:
     return made
 
 
-@pytest.mark.parametrize("text", ["some words of a line\n" * 4_000, "some words " * 8_000, "e5,2;" * 20_000])
-def test_a_long_text_counts_as_the_whole_would(text, counter):
-    """Pieces add up to within half a percent of the uncut text, with newlines, blanks or neither to cut at."""
-    assert counter._encoding is not None
-    whole = len(counter._encoding.encode_ordinary(text))
-    assert counter.count(text) == pytest.approx(whole, rel=0.005)
+def test_a_text_without_a_blank_counts_as_the_whole_would(counter):
+    """Its pieces add up to within half a percent."""
+    assert counter.count("e5,2;" * 20_000) == pytest.approx(200 * counter.count("e5,2;" * 100), rel=0.005)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("a" * 1_000_000, 125_000), (" " * 1_000_000, 7_813)])
-def test_a_megabyte_of_one_character_counts(text, expected, counter):
-    """tiktoken alone overflows its stack on the blanks, and older versions take minutes for the letters."""
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a" * 1_000_000, 125_000),
+        ("words\n" * 1_000 + " " * 3_900_000, 32_471),
+        (" " * 12_000_000, pytest.approx(93_750, rel=0.01)),
+    ],
+)
+def test_megabytes_of_one_character_count(text, expected, counter):
+    """tiktoken alone overflows its stack on blanks, and older versions take minutes for letters.
+
+    What no window has room for is estimated.
+    """
     assert counter.count(text) == expected
+
+
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0K"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [("", 3), ([IMAGE, IMAGE], pytest.approx(2 * 1_092 * 1_092 / 750, rel=0.02))]
+)
+def test_a_row_counts_as_openai_wraps_messages_and_an_image_as_the_largest_that_anthropic_takes(content, expected):
+    assert measure({"role": "user", "content": content}) == expected
+
+
+@pytest.mark.parametrize(
+    ("figures", "read"),
+    [
+        ({"input_tokens": 0, "cache_write_tokens": 900}, 900),
+        ({"input_tokens": 10, "cache_write_tokens": 90, "cache_read_tokens": 800}, 900),
+        ({"input_tokens": 900, "cache_read_tokens": 800}, 900),
+        ({"input_tokens": "many", "cache_write_tokens": -5}, 0),
+    ],
+)
+def test_what_a_provider_caches_was_read_as_well(figures, read):
+    """Anthropic counts it beside the input; where the input includes what was read from the cache, it counts once."""
+    assert input_tokens(SimpleNamespace(**figures)) == read
 
 
 def fed(*observations: tuple[int, int]) -> Meter:
