@@ -52,11 +52,9 @@ class RecallService:
         first, last, offset = answers.range(query.messages)
         if query.words is None:
             return answers.messages(first, last, offset)
-        found = self._search(answers.rows, query.words, first, last, every_place=query.messages is not None)
-        places = Places(answers, found)
-        if query.messages is None:
-            return places.best(query.words, summarised)
-        return places.quoted(found.hits, in_order=True)
+        has_range = query.messages is not None
+        found = self._search(answers.rows, query.words, first, last, every_place=has_range)
+        return Places(answers, found, summarised).quoted(in_order=has_range)
 
     def follow(self, log: Log) -> None:
         """Updates the index in the background. Called only in sessions whose model may use the tool."""

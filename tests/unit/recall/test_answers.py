@@ -281,18 +281,34 @@ class TestByWords:
 
         assert "\n→ [m3] the user: leave the design out of it" in (await ask(rows, words="commit design.md")).text
 
-    async def test_the_users_words_come_first_where_the_question_asks_for_the_user(self):
-        rows = [user("Make the header green."), assistant("The header is green."), *FILLER]
-        for words, best in (("what did the user say about the green header", 1), ("green header", 2)):
-            assert (await ask(rows, words=words)).messages[0] == best
-
-    async def test_messages_that_are_shown_anyway_come_later(self):
-        history = history_of([user("The port is 80."), *FILLER, user("The port is 90.")])
+    @pytest.mark.parametrize(
+        ("words", "summarised", "shown", "best"),
+        [
+            ("port", "The port is 80.", "The port is 90.", 1),
+            ("amber copper", "The amber lamp.", "The amber and copper lamps.", 32),
+            ("amber copper tin", "The amber and copper lamps.", "The amber, copper and tin lamps.", 1),
+        ],
+    )
+    async def test_messages_that_are_shown_anyway_come_later_unless_they_fit_much_better(
+        self, words, summarised, shown, best
+    ):
+        history = history_of([user(summarised), *FILLER, user(shown)])
         service = RecallService(COUNT)
-        for frontier, best in ((0, 32), (1, 1)):
-            answer = await service.answer(history, frontier, RecallQuery(words="port"), 4_000)
-            assert answer.messages[0] == best
+        for frontier, first in ((0, 32), (1, best)):
+            answer = await service.answer(history, frontier, RecallQuery(words=words), 4_000)
+            assert answer.messages[0] == first
         await service.close()
+
+    async def test_words_meet_within_a_few_paragraphs(self):
+        """Of two messages that hold both words, the one where they stand together is better."""
+        near, far = (f"The amber lamp.\n{LONG[:size]}\nThe copper lamp." for size in (500, 850))
+        assert (await ask([user(near), *FILLER, user(far)], words="amber copper")).messages[:2] == (1, 32)
+
+    async def test_eight_places_are_quoted_and_twenty_more_named_in_a_line_or_two(self):
+        found = body(await ask([user(f"The port of gate {at}. {LONG}") for at in range(40)], words="port gate"))
+        named = re.findall(r"^- \[m\d+\] user: .*", found, re.M)
+        assert (len(HEADER.findall(found)), len(named)) == (8, 20)
+        assert all(150 < len(line) < 220 for line in named)
 
 
 class TestTheIndex:
