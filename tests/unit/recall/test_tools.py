@@ -60,7 +60,7 @@ def test_an_answer_takes_some_tenths_of_a_small_budget_and_4000_tokens_of_a_larg
     asked, budget, least, most
 ) -> None:
     assert least <= limit_tokens(RecallQuery(**asked), budget, budget) <= most
-    assert limit_tokens(RecallQuery(**asked), budget, 700) == 700
+    assert limit_tokens(RecallQuery(**asked), budget, 300) == 300
 
 
 def test_a_query_of_another_type_is_refused_in_words() -> None:
