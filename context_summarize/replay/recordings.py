@@ -95,7 +95,10 @@ def _stored(beginning: str) -> Path:
 
 def _parsed(data: bytes, source: str, name: str) -> Recording:
     """Returns the recording in a file's bytes; `source` is what errors call the file."""
-    text, entries = data.decode("utf-8-sig", "replace"), _Entries()
+    try:
+        text, entries = data.decode("utf-8-sig"), _Entries()
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{source} is not in UTF-8 (byte {error.start + 1:,}); convert it, as with iconv") from None
     whole = _value(text)
     values = {"line 1": whole}
     if isinstance(whole, Exception):

@@ -29,7 +29,7 @@ SETTINGS = st.sampled_from(["keep_recent", "summary_share", "max_tokens", "redac
 OPTIONS = st.one_of(
     st.tuples(st.just("--window"), VALUES),
     st.tuples(st.just("--config"), st.builds("{}={}".format, SETTINGS, VALUES)),
-    st.tuples(st.sampled_from(["--json", "--nonsense", "-x", "--help", "--"])),
+    st.tuples(st.sampled_from(["--show-view", "--nonsense", "-x", "--help", "--"])),
 )
 
 

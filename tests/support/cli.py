@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from context_summarize.cli import main
-from tests.support.rows import tool_session
 
 NARROW = ["--window", "6666"]
 
@@ -22,11 +22,6 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm-256color")
-
-
-def recorded(folder: Path) -> Path:
-    """A short session that needs compactions in a window of 6,000 tokens."""
-    return store(folder / "session.jsonl", tool_session(40, size=800))
 
 
 def store(path: Path, rows: list) -> Path:
@@ -49,8 +44,12 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: st
 
 
 def call(*arguments: object) -> Result:
-    """What came of a command."""
-    return CliRunner().invoke(main, [*map(str, arguments)])
+    """What came of a command; Ctrl-C reaches it, also where a test runner ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return CliRunner().invoke(main, [*map(str, arguments)])
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def refusal(*arguments: object) -> str:
