@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
-from context_summarize import ConfigError
+from context_summarize import ConfigError, SummarizingContextManager
 from context_summarize.langchain import SummarizingMiddleware
 from context_summarize.testing import broken_pairs
 
@@ -112,6 +114,20 @@ async def test_summaries_do_not_reach_those_who_stream_the_answers() -> None:
     assert model.summaries > 0
     assert any("on its way" in text for text in streamed)
     assert not any("Goal:" in text for text in streamed)
+
+
+async def test_some_dozens_of_contexts_are_kept_in_memory() -> None:
+    """Of the conversations used last; a server has any number of them. The others are made anew."""
+    middleware = SummarizingMiddleware(context_window=8_000, max_output_tokens=1_000)
+
+    async def answer(request: ModelRequest[Any]) -> ModelResponse[Any]:
+        return ModelResponse(result=[AIMessage("Yes.")])
+
+    for number in range(100):
+        request = ModelRequest(model=Model(), messages=[HumanMessage("Hello", id=f"h{number}")])
+        await middleware.awrap_model_call(request, answer)
+    gc.collect()
+    assert 50 < sum(isinstance(one, SummarizingContextManager) for one in gc.get_objects()) < 90
 
 
 def test_a_wrong_setting_is_refused_when_the_middleware_is_made() -> None:
