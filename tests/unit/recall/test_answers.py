@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import Mock
 
@@ -44,26 +42,13 @@ def history_of(rows: list[JsonRow]) -> Log:
     return history
 
 
-@asynccontextmanager
-async def answering(history: Log, *, follows: bool = True) -> AsyncIterator[Any]:
-    """Asks of one index, as a session does; `follows` where its frames name the tool."""
-    service = RecallService(COUNT)
-    if follows:
-        service.follow(history)
-    yield lambda limit=4_000, **query: service.answer(history, 0, RecallQuery(**query), limit)
-    await service.close()
-
-
-async def ask(rows: list[JsonRow] | Log, limit: int = 4_000, **query: Any) -> RecallAnswer:
-    async with answering(rows if isinstance(rows, Log) else history_of(rows), follows=False) as asked:
-        answer: RecallAnswer = await asked(limit, **query)
-        return answer
-
-
-async def refusal(rows: list[JsonRow], limit: int = 4_000, **query: Any) -> str:
-    with pytest.raises(RecallError) as caught:
-        await ask(rows, limit, **query)
-    return str(caught.value)
+async def ask(rows: list[JsonRow] | Log, limit: int = 4_000, frontier: int = 0, **query: Any) -> RecallAnswer:
+    """Asks of an index of its own; groups before the frontier are summarised."""
+    service, history = RecallService(COUNT), rows if isinstance(rows, Log) else history_of(rows)
+    try:
+        return await service.answer(history, frontier, RecallQuery(**query), limit)
+    finally:
+        await service.close()
 
 
 def body(answer: RecallAnswer) -> str:
@@ -111,9 +96,7 @@ class TestByRange:
 
     async def test_a_result_names_what_its_call_was_for(self):
         rows = [calls(("a", "ls", {"path": "src"}), ("b", "pwd", {})), result("a", "x", "ls"), result("b", "y", "pwd")]
-        alone = [call("a", "Read", path="src/cart.py"), result("a", "x")]
 
-        assert body(await ask(alone, messages="2")) == "[m2] tool Read src/cart.py\nx"
         assert body(await ask(rows, messages="2")) == "[m2] tool ls src\nx"
         assert body(await ask(rows, messages="3")) == "[m3] tool pwd\ny"
         cut = body(await ask([rows[0], result("a", LONG, "ls"), rows[2]], 500, messages="2"))
@@ -153,19 +136,10 @@ class TestBounds:
         expected = {at: "".join(shown[at - 1].text.split()) for at in range(first, last + 1)}
         assert rows_of(answers) == expected
 
-    async def test_a_long_message_is_cut_and_the_range_goes_on(self):
-        rows = [user("One."), user(LONG), *(user(f"Message number {number}.") for number in range(3, 9))]
-
-        answer = await ask(rows, 1_200, messages="1-8")
-
-        assert answer.messages == (1, 2, 3, 4, 5, 6, 7, 8)
-        assert answer.rest is None
-        [at] = CUT.findall(answer.text)
-        assert LONG.endswith(body(await ask(rows, messages=at)).removeprefix("[m2] user\n"))
-
-    async def test_a_nearly_full_request_gets_no_answer(self):
-        assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")
-        assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, words="order")
+    @pytest.mark.parametrize("query", [{"messages": "1"}, {"words": "order"}])
+    async def test_a_nearly_full_request_gets_no_answer(self, query):
+        with pytest.raises(RecallError, match="nearly full"):
+            await ask(SESSION, MIN_TOKENS - 1, **query)
 
 
 class TestByWords:
@@ -231,17 +205,16 @@ class TestByWords:
         none = await ask(FILLER, words="kennel vaccination")
         assert none.text == "[No message has any of these words: kennel, vaccination]"
 
-    async def test_words_with_a_range_give_the_places_of_its_messages_with_their_lines(self):
-        filler = [f"nothing of interest in line {number}" for number in range(1, 101)]
-        lines = [*filler[:29], "def refund(order):", *filler[:40], "refund(order)  # again", *filler]
-        rows = [user("refund"), user("\n".join(lines)), user("refund")]
+    async def test_words_with_a_range_give_the_places_of_its_messages_with_their_lines_each_line_once(self):
+        lines = [f"{'refund of an order' if number % 9 == 0 else 'nothing here'} {number}" for number in range(400)]
 
-        found = await ask(rows, words="refund", messages="2")
+        answer = await ask([user("refund"), user("\n".join(lines)), user("refund")], words="refund order", messages="2")
 
-        assert found.messages == (2, 2)
-        places = [tuple(map(int, place)) for place in re.findall(r"lines (\d+)-(\d+) of 171", found.text)]
-        assert all(first <= line <= last for (first, last), line in zip(places, (30, 71), strict=True))
-        assert all(last - first <= 40 for first, last in places)
+        places = re.findall(r"lines (\d+)-\d+ of 400.*\n… (.*)\n", answer.text)
+        assert set(answer.messages) == {2}
+        assert [text for _, text in places] == [lines[int(first) - 1] for first, _ in places]
+        shown = re.findall(r"(?:refund of an order|nothing here) \d+$", body(answer), re.M)
+        assert len(shown) == len(set(shown)) > 40
 
     async def test_a_place_is_the_whole_function_where_it_has_room(self):
         function = (
@@ -258,14 +231,6 @@ class TestByWords:
         line = f"The port of the gate, {'as was said, ' * 110}is 7142."
 
         assert "is 7142." in (await ask([user(f"{line}\n{LONG}")], words="port gate")).text
-
-    async def test_places_of_one_message_share_no_line(self):
-        lines = [f"{'refund of an order' if number % 9 == 0 else 'nothing here'} {number}" for number in range(400)]
-
-        found = body(await ask([user("\n".join(lines))], words="refund order", messages="1"))
-
-        shown = re.findall(r"(?:refund of an order|nothing here) \d+$", found, re.M)
-        assert len(shown) == len(set(shown)) > 40
 
     async def test_an_edit_is_shown_as_a_difference(self):
         edit = {"file_path": "cart.py", "old_string": "a = 1\nb = 2\nc = 3", "new_string": "a = 1\nb = 4\nc = 3"}
@@ -292,12 +257,9 @@ class TestByWords:
     async def test_messages_that_are_shown_anyway_come_later_unless_they_fit_much_better(
         self, words, summarised, shown, best
     ):
-        history = history_of([user(summarised), *FILLER, user(shown)])
-        service = RecallService(COUNT)
-        for frontier, first in ((0, 32), (1, best)):
-            answer = await service.answer(history, frontier, RecallQuery(words=words), 4_000)
-            assert answer.messages[0] == first
-        await service.close()
+        rows = [user(summarised), *FILLER, user(shown)]
+        assert (await ask(rows, words=words)).messages[0] == 32
+        assert (await ask(rows, frontier=1, words=words)).messages[0] == best
 
     async def test_words_meet_within_a_few_paragraphs(self):
         """Of two messages that hold both words, the one where they stand together is better."""
@@ -329,9 +291,11 @@ class TestTheIndex:
         monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: lacking)
         says = "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages, not by words"
 
-        async with answering(history_of(SESSION)) as asked:
-            with pytest.raises(RecallError, match=re.escape(says)):
-                await asked(words="order")
-            assert (await asked(messages="1")).messages == (1,)
+        service, history = RecallService(COUNT), history_of(SESSION)
+        service.follow(history)
+        with pytest.raises(RecallError, match=re.escape(says)):
+            await service.answer(history, 0, RecallQuery(words="order"), 4_000)
+        assert (await service.answer(history, 0, RecallQuery(messages="1"), 4_000)).messages == (1,)
+        await service.close()
 
         assert any(says in warning for warning in warnings())
