@@ -46,7 +46,7 @@ def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
 
     assert "calls without a result: look in message 2, list in message 4" in told
     assert "1 result without a call." in told
-    lost = call("inspect", store(tmp_path / "c.jsonl", many)).stdout
+    lost = " ".join(call("inspect", store(tmp_path / "c.jsonl", many)).stdout.split())
     assert "9 calls without a result: look10 in message 1, " in lost
     assert 3 < lost.count(" in message ") < 7
     fine = call("inspect", store(tmp_path / "b.jsonl", [user("a"), asks("1"), result("1"), asks("2")])).stdout

@@ -112,6 +112,7 @@ def test_of_claude_codes_lines_the_conversation_is_read(read) -> None:
         ('{"role": "tool", "content": "x"}', "a tool message needs the id of its call"),
         ('{"type": "note"}', "of type 'note'"),
         ('{"mapping": {}, "title": 1}', "with the keys mapping, title"),
+        (json.dumps(dict.fromkeys("abcdefg", 1)), "with the keys a, b, c, d, e (first: line 2)"),
         ("[1]", "2 entries in no known form: a message must be a dict, got int (first: line 2, entry 1)"),
         ("{role", "2 entries not in JSON (first: line 2)"),
         ("\x1f", "not in JSON"),
