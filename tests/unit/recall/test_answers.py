@@ -292,7 +292,6 @@ class TestTheIndex:
         says = "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages, not by words"
 
         service, history = RecallService(COUNT), history_of(SESSION)
-        service.follow(history)
         with pytest.raises(RecallError, match=re.escape(says)):
             await service.answer(history, 0, RecallQuery(words="order"), 4_000)
         assert (await service.answer(history, 0, RecallQuery(messages="1"), 4_000)).messages == (1,)
