@@ -166,7 +166,7 @@ def test_what_is_of_no_use_costs_one_answer_and_the_next_run_asks_for_it_alone(
 def test_a_model_that_calls_recall_for_ever_is_not_followed(server: ChatServer, model: Examinee) -> None:
     function = {"name": "recall", "arguments": '{"words": "x"}'}
     calls: Said = {"content": "Hm.", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
-    model.instead = {"answer": [*["No."] * 2, *[calls] * 5]}
+    model.instead = {"answer": [500, 500, *["No."] * 2, *[calls] * 5]}  # it is busy at first, and asked again
     assert exam(server, *few()).exit_code == 0
     assert kept()["answers"]["1"]["recall"] == {"text": "Hm.", "recalls": [{"words": "x"}] * 4}
 

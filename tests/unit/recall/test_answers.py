@@ -136,6 +136,13 @@ class TestBounds:
         expected = {at: "".join(shown[at - 1].text.split()) for at in range(first, last + 1)}
         assert rows_of(answers) == expected
 
+    async def test_a_long_message_is_cut_and_the_range_goes_on(self):
+        rows = [user("One."), user(LONG), *(user(f"Message number {number}.") for number in range(3, 9))]
+        answer = await ask(rows, 1_200, messages="1-8")
+        assert (answer.messages, answer.rest) == ((1, 2, 3, 4, 5, 6, 7, 8), None)
+        [at] = CUT.findall(answer.text)
+        assert LONG.endswith(body(await ask(rows, messages=at)).removeprefix("[m2] user\n"))
+
     @pytest.mark.parametrize("query", [{"messages": "1"}, {"words": "order"}])
     async def test_a_nearly_full_request_gets_no_answer(self, query):
         with pytest.raises(RecallError, match="nearly full"):
@@ -145,9 +152,7 @@ class TestBounds:
 class TestByWords:
     async def test_the_best_place_is_quoted_and_can_be_read_on_from(self):
         rows = [user("Hello"), user(f"{LONG} The deployment deadline is March 15. {LONG}"), assistant("Fine.")]
-
         answer = await ask(rows, words="When is the deadline for deploying?")
-
         assert "The deployment deadline is March 15." in answer.text
         assert len(answer.text) < 2_500
         [offset] = re.findall(r"\n\[m2\] user\n\[.*lines 1-1 of 1, from \+(\d+)\]\n… ", answer.text)
@@ -176,7 +181,6 @@ class TestByWords:
         rows[20] = user(f"It blocks TCK-12, see there. {LONG}")
 
         found = await ask([user(f"Step 12. {LONG}"), *rows], words="tck-12")
-
         assert found.messages == (22,)
         assert found.text.startswith("[1 place, best first; some of these words are in 1 of 61 messages; a record")
 
@@ -192,9 +196,7 @@ class TestByWords:
 
     async def test_a_place_says_which_words_its_message_has(self):
         rows = [user("The amber door is open."), user("The amber lamp and the copper lamp are on.")]
-
         found = await ask(rows, words="amber copper")
-
         assert "[m2] user\n[has amber, copper]\nThe amber lamp" in found.text
         assert "[m1] user\n[has amber]\n" in found.text
 
