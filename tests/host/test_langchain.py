@@ -10,11 +10,12 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
 from context_summarize import ConfigError, SummarizingContextManager
+from context_summarize.formats import from_openai
 from context_summarize.langchain import SummarizingMiddleware
 from context_summarize.testing import broken_pairs
 
@@ -77,19 +78,13 @@ async def test_an_agents_requests_fit_while_its_state_keeps_every_message() -> N
     assert not any(isinstance(message, SystemMessage) for message in last[1:])
     assert any("Goal: orders were looked up." in message.text for message in last)
     for request in model.requests:
-        rows = [_row(message) for message in request]
+        rows = from_openai(convert_to_openai_messages(request))
         assert broken_pairs(rows) == []
         assert sum(len(str(row)) for row in rows) / 2 < 8_000
     kept = [message for message in last if isinstance(message, AIMessage) and message.tool_calls]
     assert kept
     assert all("s1g" in str(message.content) for message in kept)
     assert [message.id for message in last[-5:]] == [message.id for message in messages[-6:-1]]
-
-
-def _row(message: Any) -> dict[str, Any]:
-    calls = [{"id": call["id"], "tool": call["name"]} for call in getattr(message, "tool_calls", ())]
-    row = {"role": {"human": "user", "ai": "assistant"}.get(message.type, message.type), "content": message.text}
-    return {**row, "tool_calls": calls, "tool_call_id": getattr(message, "tool_call_id", None)}
 
 
 async def test_conversations_at_the_same_time_never_mix() -> None:
