@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,19 +27,6 @@ def store(path: Path, rows: list) -> Path:
     """A recording."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
-
-
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> str:
-    """Offer `source` as an installed provider module; its entry point's name."""
-    module = f"installed_{name.replace('-', '_')}"
-    monkeypatch.delitem(sys.modules, module, raising=False)  # another test's
-    (folder / f"{module}.py").write_text(source)
-    info = folder / f"{module}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
-    monkeypatch.syspath_prepend(folder)
-    return f"provider-{name}"
 
 
 def call(*arguments: object) -> Result:
