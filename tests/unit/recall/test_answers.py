@@ -191,6 +191,7 @@ class TestByWords:
     async def test_what_stands_in_quotation_marks_must_occur_as_it_is(self):
         rows = [user("limit of the refund"), user("The refund limit is 90."), user("refund and limit, refund or limit")]
         assert (await ask(rows, words='"refund limit"')).messages == (2,)
+        assert set((await ask(rows, words='"refund limit" "refund or"')).messages) == {2, 3}
 
     async def test_a_place_says_which_words_its_message_has(self):
         rows = [user("The amber door is open."), user("The amber lamp and the copper lamp are on.")]
