@@ -115,14 +115,18 @@ async def test_some_dozens_of_contexts_are_kept_in_memory() -> None:
     """Of the conversations used last; a server has any number of them. The others are made anew."""
     middleware = SummarizingMiddleware(context_window=8_000, max_output_tokens=1_000)
 
+    def contexts() -> int:
+        gc.collect()
+        return sum(isinstance(one, SummarizingContextManager) for one in gc.get_objects())
+
     async def answer(request: ModelRequest[Any]) -> ModelResponse[Any]:
         return ModelResponse(result=[AIMessage("Yes.")])
 
+    before = contexts()
     for number in range(100):
         request = ModelRequest(model=Model(), messages=[HumanMessage("Hello", id=f"h{number}")])
         await middleware.awrap_model_call(request, answer)
-    gc.collect()
-    assert 50 < sum(isinstance(one, SummarizingContextManager) for one in gc.get_objects()) < 90
+    assert 50 < contexts() - before < 90
 
 
 def test_a_wrong_setting_is_refused_when_the_middleware_is_made() -> None:
