@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TypeAlias
 
 import click
@@ -22,9 +22,6 @@ from rich.text import Text
 from context_summarize.cli.providers import provider_forms
 from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
-
-_WIDTH, _LINE = 100, 400
-"""Most terminal columns of a sentence; most characters of a warning."""
 
 
 def read_config(given: Sequence[str]) -> Config:
@@ -57,14 +54,15 @@ def check_output(path: Path, suffix: str) -> None:
     """Checks, before the work, that a file can be written, and takes the place of no session.
 
     Raises:
-        CommandError: the name does not end in the suffix, there is no such folder, or it is read-only.
+        CommandError: the name does not end in the suffix, or no file can be written there.
     """
     if path.suffix != suffix:
         raise CommandError(f"{path} does not end in {suffix}; name a file that does")
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise CommandError(f"{path} cannot be written: the folder is read-only; name a file elsewhere")
+    try:
+        with path.open("ab") if path.exists() else TemporaryFile(dir=path.absolute().parent):
+            pass
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}; name a file elsewhere") from None
 
 
 def plain(text: str) -> str:
@@ -113,7 +111,7 @@ class _Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg not in self.seen:
             self.seen |= {record.msg}
-            remark(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
+            remark(f"{record.levelname.lower()}: {record.getMessage()}", "yellow")
 
 
 Progressing: TypeAlias = Callable[[str, int], Callable[[], None]]
@@ -136,8 +134,7 @@ def progressing() -> Iterator[Progressing]:
 
 def sentence(text: str, style: str = "") -> None:
     """Prints a paragraph."""
-    out = Console(highlight=False)
-    out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
+    Console(highlight=False).print(Text(plain(text), style=style))
 
 
 def heading(title: str, about: str) -> None:

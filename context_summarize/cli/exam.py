@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,6 @@ _ABOUT = (
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--questions", metavar="FILE.json", help="Questions to ask; a file that is missing is written.")
 @click.option("--json", "kept", metavar="FILE.json", help="Everything, written as it comes.  [default: NAME.exam.json]")
-@click.option(
-    "--timeout", type=click.IntRange(1, 86_400), metavar="SECONDS", default=300, show_default=True, help="For one call."
-)
 @click.option("--yes", is_flag=True, help="Do not ask before it costs something.")
 def exam_command(
     session: str,
@@ -70,7 +68,7 @@ def exam_command(
     Exit status: 0 done, 1 not confirmed, 2 if the session, an option or the model cannot be used, 3 if answers are
     missing, 130 interrupted.
     """
-    timeout, yes, is_offline = asked.pop("timeout"), asked.pop("yes"), asked["provider"] == OFFLINE
+    yes, is_offline = asked.pop("yes"), asked["provider"] == OFFLINE
     config, recording = read_config(settings), opened_recording(session)
     path = Path(kept or f"{recording.name}{'.offline' * is_offline}.exam.json")
     asks = Path(questions) if questions else None
@@ -83,11 +81,12 @@ def exam_command(
         if paper.questions not in ([], given):
             raise CommandError(f"{path} has other questions than {questions}; name another file")
         paper.data["questions"] = paper.data["questions"] or {"given": given}
-    config = replace(config, cache=config.cache or str(path.with_suffix(".db")))
+    writer = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]  # another model writes other summaries
+    config = replace(config, cache=config.cache or str(path.with_suffix(f".{writer}.db")))
     remark(_PIPE if is_offline else asyncio.run(_estimate(recording.rows, config, asked, path)), "green")
     if not (yes or is_offline):
         click.confirm("Begin?", abort=True, err=True)
-    errors = asyncio.run(_examine(recording.rows, config, paper, asked, timeout, None if given else asks))
+    errors = asyncio.run(_examine(recording.rows, config, paper, asked, None if given else asks))
     _print(paper, is_offline=is_offline)
     if errors:
         again = f"MISSING: {counted(len(errors), 'answer')} of the model; the same command asks again. The first: "
@@ -115,7 +114,7 @@ async def _estimate(rows: list[JsonRow], config: Config, asked: dict[str, Any], 
 
 
 async def _examine(
-    rows: list[JsonRow], config: Config, paper: Paper, asked: dict[str, Any], seconds: int, asks: Path | None
+    rows: list[JsonRow], config: Config, paper: Paper, asked: dict[str, Any], asks: Path | None
 ) -> list[str]:
     """Plays the session, and asks for what the paper lacks; new questions are also written into the file `asks`.
 
@@ -130,7 +129,7 @@ async def _examine(
             played = await replay(rows, provider, name=name, config=config, progress=step)
             if played.problem is not None:
                 raise CommandError(played.problem)
-            model = Model(name, provider, seconds, clean, paper.data["used"])
+            model = Model(name, provider, 2 * config.wait_seconds, clean, paper.data["used"])
             async with views_of(rows, provider, config, count, clean) as views:
                 paper.data["tokens"] = views.tokens
                 if "given" not in paper.data["questions"]:

@@ -19,7 +19,7 @@ from context_summarize.providers.openai_compatible import make_provider
 from context_summarize.replay.prices import SOL, Prices, prices_of
 from context_summarize.tokens.counter import TokenCounter
 
-_WINDOW, _MAX_OUTPUT = 40_000, 4_000
+_WINDOW = 40_000
 _PROVIDER_HELP = (
     "An address with the Chat Completions API, such as http://localhost:11434/v1 (for https the key is that of the "
     "environment's OPENAI_API_KEY); or an installed module, such as provider-openai; or offline, code without a model."
@@ -53,11 +53,13 @@ async def opened(provider: str | None, model: str | None, window: int | None) ->
     elif "://" in provider:
         if not model:
             raise CommandError(f"--provider {provider} needs --model, the name by which that server knows the model")
-        server = make_provider(provider, model, context_window=window or _WINDOW, max_output_tokens=_MAX_OUTPUT)
+        server = make_provider(provider, model, context_window=window or _WINDOW, max_output_tokens=_WINDOW // 10)
         try:
             yield model, server
         finally:
             await server.close()
+    elif ":" in provider:
+        raise CommandError(f"--provider {provider} lacks the scheme; write http://{provider}")
     elif window:
         raise CommandError(
             f"{provider} has a window of its own; leave --window out, or set --config max_tokens={window}"

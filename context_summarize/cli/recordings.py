@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,8 +50,8 @@ _COMPACTIONS = (
     "older ones. Failed: summaries that the provider did not write, so that code did. Shorter: messages of which only "
     "the beginning and the end are left. Waited: for summaries."
 )
-_NAMED, _LARGEST = 3, 5
-"""Calls without a result that are named, and messages that are listed."""
+_LISTED = 5
+"""Most calls without a result, and most messages, that `inspect` lists."""
 _COLUMNS = ("Before", "Tokens", "Summaries", "Failed", "Shorter", "Waited", "Why")
 
 
@@ -62,10 +61,7 @@ _COLUMNS = ("Before", "Tokens", "Summaries", "Failed", "Shorter", "Waited", "Why
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all figures, and nothing else.")
-def replay_command(
-    session: str, settings: tuple[str, ...], show_view: bool, html: str | None, as_json: bool, **asked: Any
-) -> None:
+def replay_command(session: str, settings: tuple[str, ...], show_view: bool, html: str | None, **asked: Any) -> None:
     """Replay a recorded session and check every request.
 
     The command adds the messages of SESSION one by one. Before every assistant message it asks the module for the
@@ -83,12 +79,7 @@ def replay_command(
     if html is not None:
         Path(html).write_text(render_page(result, recording.name), "utf-8", newline="\n")
         remark(f"The report is in {html}; a browser opens it.", "green")
-    if as_json:
-        view = {"last_view": result.last_view} if show_view else {}
-        text = json.dumps({"file": recording.name, **result.as_data(), **view}, indent=2)
-        click.echo(text.replace("\x7f", "\\u007f"))  # it must not control the terminal
-    else:
-        _print(recording.name, result, show_view=show_view)
+    _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         remark(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else 3)
@@ -161,9 +152,8 @@ def inspect_command(session: str) -> None:
     calls = [(call, named(numbers, at)) for at, row in enumerate(rows[:-1], 1) for call in row.calls]
     lost = [f"{call.name or 'a call'} in {where}" for call, where in calls if call.id not in results]
     if lost:
-        sentence(
-            f"{counted(len(lost), 'call')} without a result: {', '.join(lost[:_NAMED])}{', …' * (len(lost) > _NAMED)}."
-        )
+        more = ", …" if len(lost) > _LISTED else ""
+        sentence(f"{counted(len(lost), 'call')} without a result: {', '.join(lost[:_LISTED])}{more}.")
     tools = {call.id: call.name for call, _ in calls}
     if orphans := sum(number for known, number in results.items() if known not in tools):
         sentence(f"{counted(orphans, 'result')} without a call.")
@@ -173,7 +163,7 @@ def inspect_command(session: str) -> None:
         tokens[row.role] += size
     table(("Role", "Rows", "Tokens"), ((role, number, tokens[role]) for role, number in of_role.items()))
     heading("Largest", "The messages that take the most tokens.")
-    largest = sorted(range(len(rows)), key=lambda at: -sizes[at])[:_LARGEST]
+    largest = sorted(range(len(rows)), key=lambda at: -sizes[at])[:_LISTED]
     tool = [tools.get(next(iter(row.result_ids), ""), "") for row in rows]
     cells = ((numbers[at] or "", sizes[at], rows[at].role, tool[at]) for at in largest)
     table(("Message", "Tokens", "Role", "Tool"), cells)

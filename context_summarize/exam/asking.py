@@ -17,6 +17,7 @@ from context_summarize.background import error_text, within
 from context_summarize.errors import CommandError
 from context_summarize.host_types import Provider
 from context_summarize.summaries.answer import read_answer
+from context_summarize.summaries.call import LONGEST_WAIT
 from context_summarize.summaries.failures import is_permanent, is_temporary, wait_seconds
 from context_summarize.transcript.escaping import enclosed, fence_of
 
@@ -24,9 +25,9 @@ T = TypeVar("T")
 
 _CHARACTERS = 4_000
 """Characters of an answer that are read: a model that rambles is cut off."""
-_ATTEMPTS, _LONGEST_WAIT = 3, 60.0
-_FAILURES, _VALUES = 3, 20
-"""Failed calls in a row that end the exam, and JSON values of an answer that are looked at."""
+_ATTEMPTS = 3
+_FAILURES = 3
+"""Failed calls in a row that end the exam."""
 _OPENING = re.compile(r"[\[{]")
 _AGAIN = "\n\nYour last answer was not of this form. Answer with the JSON alone."
 
@@ -76,7 +77,7 @@ class Model:
         )
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: is_temporary(error) and type(error) is not TimeoutError),
-            wait=lambda state: min(_LONGEST_WAIT, wait_seconds(state)),
+            wait=lambda state: min(LONGEST_WAIT, wait_seconds(state)),
             stop=tenacity.stop_after_attempt(_ATTEMPTS),
             reraise=True,
         )
@@ -120,9 +121,9 @@ def told(instructions: str, text: str, question: str = "") -> list[Message]:
 
 
 def _values(text: str) -> list[Any]:
-    """Returns the first JSON objects and arrays in a text; a model may write words around them."""
+    """Returns the JSON objects and arrays in a text; a model may write words around them."""
     decoder, found, at = json.JSONDecoder(), list[Any](), 0
-    while len(found) < _VALUES and (start := _OPENING.search(text, at)):
+    while start := _OPENING.search(text, at):
         try:
             value, at = decoder.raw_decode(text, start.start())
             found.append(value)

@@ -40,6 +40,8 @@ class Paper:
                 raise CommandError(f"{path} is of another exam ({other}); name another file")
         empty: dict[str, Any] = {"questions": {}, "answers": {}, "grades": {}, "used": {}}
         self.path, self.data = path, {"about": about, **empty, **(found or {})}
+        self._written = _written(path)
+        """The file's time of change after the last writing."""
 
     @property
     def questions(self) -> list[dict[str, Any]]:
@@ -47,5 +49,12 @@ class Paper:
         return [question for part in self.data["questions"].values() for question in part]
 
     def save(self) -> None:
-        """Writes the file."""
+        """Writes the file; raises CommandError if another exam has done so meanwhile."""
+        if _written(self.path) != self._written:
+            raise CommandError(f"{self.path} was changed by another exam; name another file for one of them")
         write_json(self.path, self.data)
+        self._written = _written(self.path)
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0

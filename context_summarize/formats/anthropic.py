@@ -105,9 +105,9 @@ def from_anthropic(messages: Iterable[Any], system: Any = "") -> list[JsonRow]:
     `from_anthropic(**to_anthropic(rows))` is the way back. Each result becomes a row of its own.
 
     Raises:
-        MessageError: a message is neither.
+        MessageError: a message is neither, or has no role.
     """
     rows: list[JsonRow] = [{"role": "system", "content": text}] if (text := text_of(plain(system))) else []
     for message in dicts(messages):
-        rows += with_results_apart({"role": message.get("role"), "content": message.get("content") or ""})
+        rows += with_results_apart({"role": message["role"], "content": message.get("content") or ""})
     return rows

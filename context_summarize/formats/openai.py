@@ -61,13 +61,12 @@ def from_openai(messages: Iterable[Any]) -> list[JsonRow]:
     A refusal becomes the text of its answer. Keys that neither a row nor the API needs are left out.
 
     Raises:
-        MessageError: a message is neither.
+        MessageError: a message is neither, or has no role, as a whole response.
     """
     return [_row(message) for message in dicts(messages)]
 
 
 def _row(message: JsonRow) -> JsonRow:
-    row = {"role": message.get("role"), "content": message.get("content") or message.get("refusal") or ""}
-    return row | {
-        key: message[key] for key in ("name", "tool_call_id", "tool_calls", "metadata", *_REASONING) if message.get(key)
-    }
+    row = {"role": message["role"], "content": message.get("content") or message.get("refusal") or ""}
+    kept = ("name", "tool_call_id", "tool_calls", "metadata", *_REASONING)
+    return row | {key: message[key] for key in kept if message.get(key)}

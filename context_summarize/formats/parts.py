@@ -56,11 +56,13 @@ def dicts(messages: Iterable[Any]) -> Iterator[JsonRow]:
     """Yields messages as dicts at every depth; an object of an SDK loses the fields that it does not set.
 
     Raises:
-        MessageError: a message is neither a mapping nor a pydantic model.
+        MessageError: a message is neither a mapping nor a pydantic model, or has no role.
     """
     for message in map(plain, messages):
         if not isinstance(message, dict):
             raise MessageError(f"expected a dict or an object of an SDK, got {type(message).__name__}")
+        if "role" not in message:
+            raise MessageError(f"a message needs a role, got the keys {', '.join(map(str, message)) or 'none'}")
         yield message
 
 

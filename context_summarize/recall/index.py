@@ -17,10 +17,6 @@ _PASSAGE = 170
 """After this many characters a passage ends with its sentence or line."""
 _WINDOW = 700
 """Words meet in a place of at most this many characters, or in one passage."""
-_POSTINGS = 20_000
-"""Passages that are read for one word, the newest first."""
-_ROWS = 120
-"""Most messages that are ranked."""
 _END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
 _MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
@@ -59,7 +55,6 @@ class Findings:
     """What the index knows of a question."""
 
     hits: tuple[Hit, ...]
-    """Best first."""
     messages: int = 0
     """How many messages have one of the words."""
     words: tuple[str, ...] = ()
@@ -121,10 +116,9 @@ class PassageIndex:
                 of_row = {passage: scores[passage] for passage in with_words}
                 found_places = self._places(of_row, frozenset(held[row]), len(terms))
                 hits += found_places if every_place else found_places[:1]
-        hits.sort(key=lambda hit: (-hit.score, -hit.number))
         nowhere = tuple(word for word, found in terms.items() if not found)
         most = max(map(len, held.values()), default=0)
-        return Findings(tuple(hits if every_place else hits[:_ROWS]), len(held), tuple(terms), nowhere, most)
+        return Findings(tuple(hits), len(held), tuple(terms), nowhere, most)
 
     def _row(self, passage: int) -> int:
         return self._rows[passage - 1]
@@ -170,8 +164,8 @@ class PassageIndex:
 
     def _with(self, query: str, first: int, last: int) -> dict[int, float]:
         """Returns the passages that match this query of FTS5's language, with their scores."""
-        select = "SELECT rowid, -rank FROM passages(?) WHERE rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
-        return dict(self._connection.execute(select, (query, first, last, _POSTINGS)))
+        select = "SELECT rowid, -rank FROM passages(?) WHERE rowid BETWEEN ? AND ?"
+        return dict(self._connection.execute(select, (query, first, last)))
 
 
 def asked_words(question: str) -> list[str]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 import regex
 
 from context_summarize.recall.answer import RECORD, Answers, RecallAnswer
@@ -16,43 +13,32 @@ _QUOTED, _NAMED = 8, 20
 """Most places that are quoted, and most further ones with a line each."""
 _PLACE, _LINE = 1_200, 160
 """Most characters of a place, and of a line that shows a message."""
-_BESIDE, _SEEN, _USER = 0.4, 0.5, 1.5
-"""A message's score gains this share of a neighbour's, because a question and its answer are neighbours. Factors of the
-score: of a row that the view still shows, and of the user's words if a question asks for them."""
-_ASKS_USER = re.compile(r"(?i)\b(?:users?|customers?|i|me|my|we|our)\b")
+_SEEN = 0.5
+"""Factor of the score of a row that the view still shows."""
 _GAP = regex.compile(r"\n[^\n\p{L}]*(?=\n)")
 """The end of a comment or function: a line without letters, which is blank or holds a closing bracket."""
 
 
 class Places:
-    """Makes answers from what the index has found."""
+    """Makes answers from what the index has found; rows after `summarised`, if it is not 0, count less."""
 
-    def __init__(self, answers: Answers, found: Findings) -> None:
-        self._answers, self._rows, self._found = answers, answers.rows, found
+    def __init__(self, answers: Answers, found: Findings, summarised: int) -> None:
+        self._answers, self._rows, self._found, self._summarised = answers, answers.rows, found, summarised
 
-    def best(self, question: str, summarised: int) -> RecallAnswer:
-        """Returns the best place of each of the best messages; rows after `summarised`, if it is not 0, count less."""
-        own = {hit.number: hit.score for hit in self._found.hits}
-        asks_user = _ASKS_USER.search(question) is not None
-
-        def rank(hit: Hit) -> tuple[bool, float, int]:
-            score = hit.score + _BESIDE * max(own.get(hit.number - 1, 0.0), own.get(hit.number + 1, 0.0))
-            score *= _SEEN if hit.number > summarised > 0 else 1.0
-            score *= _USER if asks_user and self._rows.row(hit.number).by_user else 1.0
-            return self._has_few(hit), -score, -hit.number
-
-        return self.quoted(sorted(self._found.hits, key=rank))
+    def _rank(self, hit: Hit) -> tuple[bool, float, int]:
+        score = hit.score * (_SEEN if hit.number > self._summarised > 0 else 1.0)
+        return self._has_few(hit), -score, -hit.number
 
     def _has_few(self, hit: Hit) -> bool:
         return 2 * len(hit.words) < self._found.most
 
-    def quoted(self, hits: Sequence[Hit], *, in_order: bool = False) -> RecallAnswer:
-        """Returns an answer with the first of these places, then a line of each of the others, as far as they fit.
+    def quoted(self, *, in_order: bool = False) -> RecallAnswer:
+        """Returns an answer with the best places, then a line of each of the others, as far as they fit.
 
         `in_order` puts the places of a range of messages into their order.
         """
         found, answers = self._found, self._answers
-        if not hits:
+        if not found.hits:
             words = ", ".join(found.words)
             none = f"No message has any of these words: {words[: answers.fit(words, answers.room)]}"
             return answers.made(none, [], "", (), None)
@@ -63,7 +49,7 @@ class Places:
         blocks: list[tuple[int, int, str]] = []
         spans: dict[int, list[tuple[int, int]]] = {}
         quoted = 0
-        for hit in hits:
+        for hit in sorted(found.hits, key=self._rank):
             others = spans.setdefault(hit.number, [])
             if any(first < hit.end and hit.start < last for first, last in others):
                 continue

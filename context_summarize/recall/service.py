@@ -7,7 +7,6 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 from context_summarize.core.log import Log
 from context_summarize.errors import RecallError
@@ -32,8 +31,7 @@ class RecallService:
         self._index: PassageIndex | None = None
         self._groups = 0
         """Closed rendered groups of the history that are in the index."""
-        self._following: asyncio.Future[Any] | None = None
-        self._closed = self._failed = False
+        self._closed = False
 
     async def answer(self, log: Log, frontier: int, query: RecallQuery, limit: int) -> RecallAnswer:
         """Returns the requested rows, within `limit` tokens; rendered groups before `frontier` are summarised.
@@ -52,18 +50,9 @@ class RecallService:
         first, last, offset = answers.range(query.messages)
         if query.words is None:
             return answers.messages(first, last, offset)
-        found = self._search(answers.rows, query.words, first, last, every_place=query.messages is not None)
-        places = Places(answers, found)
-        if query.messages is None:
-            return places.best(query.words, summarised)
-        return places.quoted(found.hits, in_order=True)
-
-    def follow(self, log: Log) -> None:
-        """Updates the index in the background. Called only in sessions whose model may use the tool."""
-        is_idle = self._following is None or self._following.done()
-        if is_idle and not (self._closed or self._failed):
-            work = asyncio.to_thread(self._search, Rows(log), "", 1, 0)
-            self._following = asyncio.gather(work, return_exceptions=True)
+        has_range = query.messages is not None
+        found = self._search(answers.rows, query.words, first, last, every_place=has_range)
+        return Places(answers, found, summarised).quoted(in_order=has_range)
 
     def _search(self, rows: Rows, words: str, first: int, last: int, *, every_place: bool = False) -> Findings:
         """Adds the rows that the index lacks, and searches some of them; see `PassageIndex.find`."""
@@ -78,7 +67,6 @@ class RecallService:
                 return self._index.find(words, first, last, every_place=every_place)
             except sqlite3.Error as error:
                 self._forget()
-                self._failed = True
                 text = f"SQLite's full-text search (FTS5) fails: {error}; ask by messages, not by words"
                 logger.warning("recall: %s", text)
                 raise RecallError(text) from error
@@ -97,10 +85,8 @@ class RecallService:
         self._log, self._index, self._groups = None, None, 0
 
     async def close(self) -> None:
-        """Ends the work and drops the index, within a second. A thread that takes longer drops it at its end."""
+        """Drops the index. A thread that uses it drops it at its end, which is near."""
         self._closed = True
-        if self._following is not None:
-            await asyncio.wait({self._following}, timeout=1)
         if self._lock.acquire(blocking=False):
             self._forget()
             self._lock.release()

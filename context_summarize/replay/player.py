@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -48,7 +47,6 @@ async def replay(
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
     await manager.prepare()
-    started = time.monotonic()
     try:
         for number, row in enumerate(rows, 1):
             if row["role"] == "assistant":
@@ -60,7 +58,6 @@ async def replay(
             await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
             result.history_tokens += measure(row, audit.count)
             progress()
-        result.seconds = time.monotonic() - started
         audit.history(await manager.get_messages())
         result.totals = await manager.statistics()
     finally:

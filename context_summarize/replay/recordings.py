@@ -23,9 +23,7 @@ _EXPECTED = (
     "Anthropic take them, one JSON object a line or all in one array"
 )
 _NAMED = 5
-"""Most ids that an error names."""
-_LONGEST = 200
-"""Characters of the name of a kind of entry."""
+"""Most ids, and most keys, that an error names."""
 _SYNTHETIC = {"amplifier:input": {"origin": "synthetic"}}
 """Mark of a user row that the program has written."""
 _BESIDE = ("session_meta", "event_msg")
@@ -95,7 +93,10 @@ def _stored(beginning: str) -> Path:
 
 def _parsed(data: bytes, source: str, name: str) -> Recording:
     """Returns the recording in a file's bytes; `source` is what errors call the file."""
-    text, entries = data.decode("utf-8-sig", "replace"), _Entries()
+    try:
+        text, entries = data.decode("utf-8-sig"), _Entries()
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{source} is not in UTF-8 (byte {error.start + 1:,}); convert it, as with iconv") from None
     whole = _value(text)
     values = {"line 1": whole}
     if isinstance(whole, Exception):
@@ -142,7 +143,7 @@ class _Entries:
 
     def leave_out(self, kind: str, place: str) -> None:
         """Counts an entry that gives no row."""
-        self._left_out.setdefault(kind[:_LONGEST], [0, place])[0] += 1
+        self._left_out.setdefault(kind, [0, place])[0] += 1
 
     def read(self, value: Any, place: str) -> None:
         """Reads a value of JSON: a message, a list of messages, or an object with `messages` or `input`."""
@@ -167,7 +168,7 @@ class _Entries:
         elif entry.get("type") == "queue-operation":
             self._read_typed(entry, place)
         elif entry.get("type") not in _BESIDE and ("format" not in entry or self.rows):  # else it is a header
-            keys = ", ".join(map(str, entry)) or "none"
+            keys = ", ".join([*entry][:_NAMED]) or "none"
             self.leave_out(f"of type {entry['type']!r}" if "type" in entry else f"with the keys {keys}", place)
 
     def _read_line(self, line: Mapping[str, Any], message: Mapping[str, Any], place: str) -> None:

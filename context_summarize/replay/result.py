@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -98,7 +98,6 @@ class ReplayResult:
     """Summaries that the provider wrote."""
     last_failure: str = ""
     """The error of the last summary that failed."""
-    seconds: float = 0.0
 
     @property
     def largest_view(self) -> int:
@@ -134,22 +133,6 @@ class ReplayResult:
             return f"NO SUMMARIES: {called}: {self.last_failure}. Check the provider (--provider, --model)."
         return None
 
-    def as_data(self) -> dict[str, Any]:
-        """Returns the figures, compactions and checks as JSON has them, without rows."""
-        return {
-            "provider": self.provider,
-            "budget": self.budget,
-            "history_tokens": self.history_tokens,
-            "requests": len(self.requests),
-            "largest_request": self.largest_view,
-            "dollars": self.dollars,
-            "dollars_whole_history": self.dollars_whole_history,
-            "statistics": asdict(self.totals),
-            "compactions": [{"row": one.row, **one.event} for one in self.compactions],
-            "checks": [{**asdict(check), "ok": check.ok} for check in self.checks],
-            "problem": self.problem,
-        }
-
 
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     """Returns the figures of a replay, as (what, figure, remark)."""
@@ -165,7 +148,7 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
         dollars = ("Dollars", f"{result.dollars:.2f}", whole)
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
-        ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
+        ("Requests", f"{len(result.requests):,}", "one for each message of the agent"),
         ("Largest request", f"{result.largest_view:,}", largest),
         ("Cacheable", f"{cached:.0%}", "of the tokens sent; each request begins as the one before it"),
         ("Provider calls", f"{totals.calls:,}", calls),

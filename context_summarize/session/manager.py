@@ -143,8 +143,6 @@ class SummarizingContextManager(Steering):
         rows = await self._requests.rows(wanted)
         if (file := self._incoming.file) is not None:
             await file.do(file.sync)  # every row of the view, also one that came while summaries were made
-        if (log := self._session.log).recall:
-            self._recall.follow(log)
         return rows
 
     async def get_messages(self) -> list[JsonRow]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
-import textwrap
 import threading
+from itertools import chain, pairwise
 from typing import Any
 
 from context_summarize.testing import ScriptedProvider
@@ -40,12 +40,8 @@ def test_the_loops_of_the_page_are_those_of_the_example():
     imported = set(re.findall(r"\w+", " ".join(re.findall(r"import (.+)", whole))))
     assert set(re.findall(r"\w+", " ".join(re.findall(r"import (.+)", head)))) <= imported
     [excerpts] = _blocks("py")
-    function = textwrap.dedent(whole.split("async def with_anthropic")[1].split("\n\n\n")[0])
-    for excerpt in re.split(r"^# .+$", excerpts, flags=re.M)[1:]:
-        lines = excerpt.strip().splitlines()
-        start = next(line for line in function.splitlines() if line.strip() == lines[0])
-        indent = " " * (len(start) - len(start.lstrip()))
-        assert textwrap.indent("\n".join(lines), indent) in function
+    function = {line.strip() for line in whole.split("async def with_anthropic")[1].splitlines()}
+    assert {line.strip() for line in excerpts.splitlines() if line.strip() and not line.startswith("#")} <= function
 
 
 def test_the_recipe_for_a_synchronous_loop_sends_summaries_that_its_client_wrote():
@@ -67,7 +63,7 @@ def test_the_recipe_for_a_synchronous_loop_sends_summaries_that_its_client_wrote
 
 async def test_the_capability_for_pydantic_ai_sends_whole_pairs_that_fit_and_keeps_the_history():
     # Here, as it takes a second in each process that collects this file.
-    from pydantic_ai import Agent, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai import Agent, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
     from pydantic_ai.models.function import FunctionModel
 
     from examples.capability import Summarizing
@@ -95,12 +91,7 @@ async def test_the_capability_for_pydantic_ai_sends_whole_pairs_that_fit_and_kee
     assert len(history) == 20 * 4
     assert provider.calls > 0
     assert len(requests[-1]) < 50
-    for messages in requests:
-        waiting: list[str] = []
-        for message in messages:
-            if isinstance(message, ModelRequest):
-                results = [part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)]
-                assert sorted(results) == sorted(waiting)
-                waiting = []
-            else:
-                waiting = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+    for asked, answered in chain.from_iterable(map(pairwise, requests)):
+        calls = [part.tool_call_id for part in asked.parts if isinstance(part, ToolCallPart)]
+        results = [part.tool_call_id for part in answered.parts if isinstance(part, ToolReturnPart)]
+        assert sorted(results) == sorted(calls)

@@ -77,16 +77,6 @@ def test_every_make_target_and_every_module_that_is_run_exists():
             assert importlib.util.find_spec(module[1]) is not None, f"{page}: {call}"
 
 
-def test_the_pythons_that_are_tested_are_those_that_are_named():
-    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))[::-1]
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert re.findall(r"^SUPPORTED := (.+)$", makefile, re.M) == [" ".join(named)]
-    listed = f"{', '.join(named[:-1])} and {named[-1]}"
-    assert re.search(rf"^test-newest: ## .*{re.escape(listed)}", makefile, re.M)
-    assert f"newest of Python {listed} " in " ".join((ROOT / "CONTRIBUTING.md").read_text("utf-8").split())
-    assert f"(up to {named[0]} is tested)" in (ROOT / "README.md").read_text("utf-8")
-
-
 def test_every_command_and_option_of_the_command_line_exists():
     for page, call in CALLS:
         if not re.match(r"(?:\.venv/bin/)?context-summarize ", call):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
-from context_summarize import ConfigError
+from context_summarize import ConfigError, SummarizingContextManager
+from context_summarize.formats import from_openai
 from context_summarize.langchain import SummarizingMiddleware
 from context_summarize.testing import broken_pairs
 
@@ -75,19 +78,13 @@ async def test_an_agents_requests_fit_while_its_state_keeps_every_message() -> N
     assert not any(isinstance(message, SystemMessage) for message in last[1:])
     assert any("Goal: orders were looked up." in message.text for message in last)
     for request in model.requests:
-        rows = [_row(message) for message in request]
+        rows = from_openai(convert_to_openai_messages(request))
         assert broken_pairs(rows) == []
         assert sum(len(str(row)) for row in rows) / 2 < 8_000
     kept = [message for message in last if isinstance(message, AIMessage) and message.tool_calls]
     assert kept
     assert all("s1g" in str(message.content) for message in kept)
     assert [message.id for message in last[-5:]] == [message.id for message in messages[-6:-1]]
-
-
-def _row(message: Any) -> dict[str, Any]:
-    calls = [{"id": call["id"], "tool": call["name"]} for call in getattr(message, "tool_calls", ())]
-    row = {"role": {"human": "user", "ai": "assistant"}.get(message.type, message.type), "content": message.text}
-    return {**row, "tool_calls": calls, "tool_call_id": getattr(message, "tool_call_id", None)}
 
 
 async def test_conversations_at_the_same_time_never_mix() -> None:
@@ -112,6 +109,24 @@ async def test_summaries_do_not_reach_those_who_stream_the_answers() -> None:
     assert model.summaries > 0
     assert any("on its way" in text for text in streamed)
     assert not any("Goal:" in text for text in streamed)
+
+
+async def test_some_dozens_of_contexts_are_kept_in_memory() -> None:
+    """Of the conversations used last; a server has any number of them. The others are made anew."""
+    middleware = SummarizingMiddleware(context_window=8_000, max_output_tokens=1_000)
+
+    def contexts() -> int:
+        gc.collect()
+        return sum(isinstance(one, SummarizingContextManager) for one in gc.get_objects())
+
+    async def answer(request: ModelRequest[Any]) -> ModelResponse[Any]:
+        return ModelResponse(result=[AIMessage("Yes.")])
+
+    before = contexts()
+    for number in range(100):
+        request = ModelRequest(model=Model(), messages=[HumanMessage("Hello", id=f"h{number}")])
+        await middleware.awrap_model_call(request, answer)
+    assert 50 < contexts() - before < 90
 
 
 def test_a_wrong_setting_is_refused_when_the_middleware_is_made() -> None:

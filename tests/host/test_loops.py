@@ -154,15 +154,6 @@ async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_on
     assert loop.rebuilt < 15, "the smaller view lasts"
 
 
-async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_raised(hosts):
-    host = await hosts()
-    await host.context.add_message(user("<quoted>"))
-    ask = host.session.coordinator.get_capability("context.request_retention")
-
-    assert untimed(await ask(retain_contents=["RULE-9"])) == [reminder("RULE-9"), user("<quoted>")]
-    assert untimed(await host.context.get_messages()) == [user("<quoted>")]
-
-
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +222,3 @@ async def test_ctrl_c_ends_the_wait_for_a_providers_window(hosts, caplog):
 
     assert untimed(await asyncio.wait_for(request, 30)) == [user("Hello.")]
     assert "failed" not in caplog.text, "it has not been given its two seconds"
-
-
-# --- chains on the provider's server --------------------------------------------------------------------------------

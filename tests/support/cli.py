@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
+import signal
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from context_summarize.cli import main
-from tests.support.rows import tool_session
 
 NARROW = ["--window", "6666"]
 
@@ -24,33 +23,19 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
 
-def recorded(folder: Path) -> Path:
-    """A short session that needs compactions in a window of 6,000 tokens."""
-    return store(folder / "session.jsonl", tool_session(40, size=800))
-
-
 def store(path: Path, rows: list) -> Path:
     """A recording."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> str:
-    """Offer `source` as an installed provider module; its entry point's name."""
-    module = f"installed_{name.replace('-', '_')}"
-    monkeypatch.delitem(sys.modules, module, raising=False)  # another test's
-    (folder / f"{module}.py").write_text(source)
-    info = folder / f"{module}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
-    monkeypatch.syspath_prepend(folder)
-    return f"provider-{name}"
-
-
 def call(*arguments: object) -> Result:
-    """What came of a command."""
-    return CliRunner().invoke(main, [*map(str, arguments)])
+    """What came of a command; Ctrl-C reaches it, also where a test runner ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return CliRunner().invoke(main, [*map(str, arguments)])
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def refusal(*arguments: object) -> str:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,62 +11,19 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from context_summarize.errors import CommandError
+from context_summarize.exam.paper import Paper
+from context_summarize.exam.questions import spans
+from context_summarize.tokens.counter import TokenCounter
 from tests.support.chat_server import ChatServer, Said, serving
 from tests.support.cli import NARROW, call, plain_terminal, refusal, store  # noqa: F401
+from tests.support.examinee import FACTS, Examinee
 from tests.support.rows import tool_session
 
-STEPS = {"You write questions": "part", "Write two questions about things": "absent", "an agent has before": "answer"}
-STEPS |= {"Say for each answer": "grade"}
-FACTS = ["the order is there", "it is blue"]
 SESSION = tool_session(18, size=800)
 HELD = "AKIA" + "Q7X2M5V6K3J7W4T6"
-
-
-class Examinee:
-    """A model that does each step of an exam well, as long as `instead` has nothing else to say."""
-
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-        self.instead: dict[str, list[Said]] = {}
-        """By step: answers in place of the next ones; an answer of -1 is Ctrl-C, one of 0 hangs."""
-        self.let_go = threading.Event()
-
-    def __call__(self, body: dict[str, Any]) -> Said:
-        system, user = body["messages"][0]["content"], body["messages"][1]["content"]
-        step = next((step for sign, step in STEPS.items() if sign in system), "summary")
-        self.steps.append(step)
-        if given := self.instead.get(step):
-            said = given.pop(0)
-            if said == -1:
-                os.kill(os.getpid(), signal.SIGINT)
-            if said in (0, -1):
-                self.let_go.wait(30)
-            return said
-        return str(getattr(self, step)(user)) if step != "answer" else self.answer(body)
-
-    def summary(self, user: str) -> str:
-        return "Goal: the user asked for orders, and got them."
-
-    def part(self, user: str) -> str:
-        return "Here they are:\n" + json.dumps([{"text": f"Which [order]? {at}", "facts": FACTS} for at in range(2)])
-
-    def absent(self, user: str) -> str:
-        words = ("zeppelin", "ORD00003")  # the second one occurs
-        return json.dumps([{"text": f"Where is {word}?", "word": word} for word in words])
-
-    def answer(self, body: dict[str, Any]) -> Said:
-        """It reads back once where it can, and knows no more without."""
-        if "tools" not in body:
-            return "The record does not say it."
-        if len(body["messages"]) > 2:
-            return f"It is blue: {body['messages'][-1]['content'][:60]}"
-        function = {"name": "recall", "arguments": json.dumps({"words": "ORD00003"})}
-        return {"content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
-
-    def grade(self, user: str) -> str:
-        """It sees what an answer says, and not from which view it is."""
-        labels = {label: user.partition(f"Answer {label}: ")[2].partition("\n\n")[0] for label in "ABC"}
-        return json.dumps({label: [2] if "blue" in text else [] for label, text in labels.items()})
+ONCE = {"part": 5, "absent": 1, "answer": 44, "grade": 11}
+"""Calls of a whole exam: of eleven questions, an answer with recall takes two."""
 
 
 @pytest.fixture
@@ -90,11 +44,7 @@ def server(model: Examinee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def exam(server: ChatServer, *options: object, model: str = "gpt-6.2-sol") -> Result:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test runner may have it ignored
-    try:
-        return call("exam", "session.jsonl", "--provider", server.address, "--model", model, *NARROW, "--yes", *options)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return call("exam", "session.jsonl", "--provider", server.address, "--model", model, *NARROW, "--yes", *options)
 
 
 def few() -> tuple[str, Path]:
@@ -111,6 +61,14 @@ def questions() -> list[dict[str, Any]]:
     return [question for part in kept()["questions"].values() for question in part]
 
 
+def counted(model: Examinee) -> dict[str, int]:
+    return {step: model.steps.count(step) for step in ONCE}
+
+
+def end(told: Result) -> str:
+    return str(told.stderr.splitlines()[-1])
+
+
 def sums(told: Result) -> list[tuple[str, ...]]:
     """The last line of the table: what the answers from each view state."""
     return re.findall(r"^All +(\d+ of \d+) +(\d+ of \d+) +(\d+ of \d+)$", told.stdout, re.MULTILINE)
@@ -121,22 +79,14 @@ def test_a_model_is_examined_and_all_is_kept(server: ChatServer, model: Examinee
     told = exam(server, "--questions", "q.json")
 
     assert told.exit_code == 0, told.output
-    assert " some 0." in told.stderr
-    assert "dollars at list prices of GPT-6.2 Sol" in told.stderr
-    assert {step: model.steps.count(step) for step in ("part", "absent", "answer", "grade")} == {
-        "part": 5,
-        "absent": 1,
-        "answer": 4 * 11,
-        "grade": 11,
-    }
+    assert re.search(r" some 0\.\d\d dollars at list prices of GPT-6.2 Sol", told.stderr)
+    assert counted(model) == ONCE
     data = kept()
     assert [len(part) for part in data["questions"].values()] == [2, 2, 2, 2, 2, 1]
     assert questions() == json.loads(Path("q.json").read_text())
     assert data["used"] == {"calls": 61, "input": 61 * 900, "output": 61 * 50}
-    assert [*data["answers"]["1"]] == ["request", "recall", "newest"]
-    [asked] = data["answers"]["1"]["recall"]["recalls"]
-    assert asked == {"words": "ORD00003"}
-    assert "ORD00003" in server.bodies[-12]["messages"][1]["content"] or "[" in data["answers"]["1"]["recall"]["text"]
+    assert data["answers"]["1"].keys() == {"request", "recall", "newest"}
+    assert data["answers"]["1"]["recall"]["recalls"] == [{"words": "ORD00003"}]
     assert data["grades"]["1"] == {"request": 0, "recall": 1, "newest": 0}
     assert sums(told) == [("0 of 21", "10 of 21", "0 of 21")]
     assert told.stdout.count("Which [order]? 0 ") == 5
@@ -176,61 +126,47 @@ def test_one_answer_that_is_no_json_is_asked_for_again_and_only_nonsense_ends_it
     """A model that never writes JSON has cost its calls, and is told in one line."""
     model.instead = {"part": ["Sure!", '[{"text": "half'], "grade": ['{"A": 1}']}
     told = exam(server)
-    assert told.exit_code == 3
-    assert len(questions()) == 9
+    assert (told.exit_code, len(questions())) == (3, 9)
     assert 'its answer is not the JSON that was asked for: \'[{"text": "half\'' in told.stderr
-
-    model.steps.clear()
-    assert exam(server).exit_code == 0
-    assert model.steps[:1] == ["part"], "the same command asks again"
-    assert len(questions()) == 11
 
     for step in ("part", "absent"):
         model.instead[step] = ["I am a teapot."] * 10
     told = exam(server, "--json", "other.json")
     assert told.exit_code == 2
-    assert told.stderr.splitlines()[-1].startswith("Error: gpt-6.2-sol wrote no question: its answer is not the JSON")
+    assert end(told).startswith("Error: gpt-6.2-sol wrote no question: its answer is not the JSON")
 
 
-@pytest.mark.parametrize("said", [{"refusal": ""}, 400])
-def test_a_refusal_costs_one_answer_and_the_next_run_asks_for_it_alone(
-    server: ChatServer, model: Examinee, said: Said
+@pytest.mark.parametrize(
+    ("step", "said", "sum_of_recall"),
+    [
+        ("answer", [{"refusal": ""}, "I will not say that."], "2 of 4"),
+        ("answer", [400, "I will not say that."], "2 of 4"),
+        ("grade", ["Well done!"] * 2, "1 of 2"),
+    ],
+)
+def test_what_is_of_no_use_costs_one_answer_and_the_next_run_asks_for_it_alone(
+    server: ChatServer, model: Examinee, step: str, said: list[Said], sum_of_recall: str
 ) -> None:
-    model.instead = {"answer": [said, "I will not say that."]}
+    model.instead = {step: said}
     told = exam(server, *few())
     assert told.exit_code == 3
-    assert told.stderr.splitlines()[-1].startswith("MISSING: 1 answer of the model; the same command asks again. ")
-    assert "request" not in kept()["answers"]["1"]
-    assert kept()["answers"]["2"]["request"]["text"] == "I will not say that."
-
-    model.steps.clear()
-    assert exam(server, *few()).exit_code == 0
-    assert model.steps == ["answer", "grade"], "the summaries are kept too"
-
-
-def test_grades_that_are_no_json_are_asked_for_again_by_the_next_run(server: ChatServer, model: Examinee) -> None:
-    model.instead = {"grade": ["Well done!"] * 2}
-    told = exam(server, *few())
-    assert told.exit_code == 3
-    assert "MISSING: 1 answer of the model" in told.stderr
-    assert sums(told) == [("0 of 2", "1 of 2", "0 of 2")]
+    assert end(told).startswith("MISSING: 1 answer of the model; the same command asks again. ")
+    [(_, with_recall, _)] = sums(told)
+    assert with_recall == sum_of_recall
+    if step == "answer":
+        assert "request" not in kept()["answers"]["1"]
+        assert kept()["answers"]["2"]["request"]["text"] == "I will not say that."
 
     model.steps.clear()
     told = exam(server, *few())
-    assert (told.exit_code, model.steps) == (0, ["grade"])
+    assert (told.exit_code, model.steps) == (0, [*dict.fromkeys([step, "grade"])]), "the summaries are kept too"
     assert sums(told) == [("0 of 4", "2 of 4", "0 of 4")]
-
-
-def test_a_model_that_rambles_is_cut_off(server: ChatServer, model: Examinee) -> None:
-    model.instead = {"answer": ["word " * 50_000]}
-    assert exam(server, *few()).exit_code == 0
-    assert len(kept()["answers"]["1"]["request"]["text"]) == 4_000
 
 
 def test_a_model_that_calls_recall_for_ever_is_not_followed(server: ChatServer, model: Examinee) -> None:
     function = {"name": "recall", "arguments": '{"words": "x"}'}
     calls: Said = {"content": "Hm.", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
-    model.instead = {"answer": [*["No."] * 2, *[calls] * 5]}
+    model.instead = {"answer": [500, 500, *["No."] * 2, *[calls] * 5]}  # it is busy at first, and asked again
     assert exam(server, *few()).exit_code == 0
     assert kept()["answers"]["1"]["recall"] == {"text": "Hm.", "recalls": [{"words": "x"}] * 4}
 
@@ -247,17 +183,10 @@ def test_a_model_that_is_slow_or_down_ends_the_exam_and_what_was_paid_for_is_kep
     server: ChatServer, model: Examinee, said: Said, says: str
 ) -> None:
     model.instead = {"answer": ["Blue.", "Red.", *[said] * 9]}
-    told = exam(server, *few(), "--timeout", "1" if said == 0 else "30")
+    told = exam(server, *few(), "--config", "wait_seconds=0.5")
     assert told.exit_code == 2
-    assert told.stderr.splitlines()[-1].startswith(says)
+    assert end(told).startswith(says)
     assert [kept()["answers"][at]["request"]["text"] for at in "12"] == ["Blue.", "Red."]
-
-    model.instead.clear()
-    model.let_go.set()
-    model.steps.clear()
-    assert exam(server, *few(), "--timeout", "1" if said == 0 else "30").exit_code == 0
-    assert model.steps.count("answer") == 4 * 2 - 2
-    assert {"part", "absent", "summary"}.isdisjoint(model.steps)
 
 
 @pytest.mark.parametrize("step", ["summary", "part", "answer", "grade"])
@@ -266,17 +195,14 @@ def test_ctrl_c_keeps_what_was_paid_for(server: ChatServer, model: Examinee, ste
     good = {"part": model.part(""), "grade": model.grade("")}.get(step, "Goal: it was done.")
     model.instead = {step: [good, -1]}
     told = exam(server)
-    assert (told.exit_code, told.stderr.splitlines()[-1]) == (130, "Interrupted.")
+    assert (told.exit_code, end(told)) == (130, "Interrupted.")
 
     model.instead.clear()
     model.let_go.set()
     second = exam(server)
     assert second.exit_code == 0, second.output
-    asked = {name: model.steps.count(name) for name in ("part", "absent", "answer", "grade")}
-    once = {"part": 5, "absent": 1, "answer": 44, "grade": 11}
-    if step in once:
-        once[step] += 1  # the one that was interrupted
-    assert asked == once
+    interrupted = {step: ONCE[step] + 1} if step in ONCE else {}
+    assert counted(model) == {**ONCE, **interrupted}
 
 
 def test_the_same_questions_are_given_to_another_model(server: ChatServer, model: Examinee) -> None:
@@ -294,19 +220,37 @@ def test_the_same_questions_are_given_to_another_model(server: ChatServer, model
     assert "session.jsonl.exam.json has other questions than q.json" in told
     store(Path("q.json"), [[{"text": "Why?"}]])
     assert "q.json holds no questions; expected [{" in refusal(*asked, "--model", "m", "--questions", "q.json")
-    assert (
-        "nothing is summarised; give a smaller --window" in call(*asked[:-2], "--model", "m", "--json", "n.json").stderr
-    )
+    told = call(*asked[:-2], "--model", "m", "--json", "n.json").stderr
+    assert "nothing is summarised; give a smaller --window" in told
+
+
+def test_another_model_writes_its_own_summaries_and_two_exams_never_share_a_file(
+    server: ChatServer, model: Examinee
+) -> None:
+    for name, writes in (("a", True), ("a", False), ("b", True)):
+        Path("e.json").unlink(missing_ok=True)
+        model.steps.clear()
+        assert exam(server, *few(), "--json", "e.json", model=name).exit_code == 0
+        assert ("summary" in model.steps) == writes
+    one, other = Paper(Path("two.json"), {}), Paper(Path("two.json"), {})
+    one.save()
+    one.save()
+    with pytest.raises(CommandError, match=r"two\.json was changed by another exam"):
+        other.save()
+
+
+def test_a_question_is_written_from_some_thousand_tokens_that_fit_a_small_window() -> None:
+    parts = [*spans([f"[m{at}] user\n{'word ' * 400}" for at in range(200)], TokenCounter().count)]
+    sizes = [TokenCounter().count(part) for part in parts]
+    assert [re.match(r"\[m(\d+)\]", part)[1] for part in parts] == ["0", "40", "80", "120", "160"]  # type: ignore[index]
+    assert 3_000 < min(sizes) <= max(sizes) < 4_100
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--json", "no/a.json"], "no/a.json cannot be written: there is no folder"),
-        (["--questions", "no/q.json"], "no/q.json cannot be written: there is no folder"),
-        (["--timeout", "nan"], "'nan' is not a valid"),
-        (["--timeout", "inf"], "'inf' is not a valid"),
-        (["--timeout", "-1"], "-1 is not in the range"),
+        (["--json", "no/a.json"], "no/a.json cannot be written: No such file or directory; name a file elsewhere"),
+        (["--questions", "no/q.json"], "no/q.json cannot be written: No such"),
         (["--config", "summary_provider=foo"], "summary_provider cannot be set here: --provider names it; give"),
     ],
 )

@@ -39,12 +39,16 @@ def test_a_recording_is_told_by_roles_and_largest_rows(tmp_path: Path) -> None:
 def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
     """A call at the end may still get its result."""
     rows = [user("a"), asks("1", "look"), user("b"), asks("2", "list"), assistant("c"), asks("3", "late")]
+    many = [asks(str(at), f"look{at}") for at in range(10, 20)]
     orphan = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "9", "content": "x"}]}
 
     told = call("inspect", store(tmp_path / "a.jsonl", [HOST, *rows, orphan])).stdout
 
     assert "calls without a result: look in message 2, list in message 4" in told
     assert "1 result without a call." in told
+    lost = " ".join(call("inspect", store(tmp_path / "c.jsonl", many)).stdout.split())
+    assert "9 calls without a result: look10 in message 1, " in lost
+    assert 3 < lost.count(" in message ") < 7
     fine = call("inspect", store(tmp_path / "b.jsonl", [user("a"), asks("1"), result("1"), asks("2")])).stdout
     assert "without a" not in fine
 

@@ -51,6 +51,8 @@ def test_answers_of_the_sdks_become_rows_without_what_they_leave_open():
 def test_what_is_no_message_is_refused(read):
     with pytest.raises(MessageError, match="expected a dict or an object of an SDK, got SimpleNamespace"):
         read([SimpleNamespace(role="user")])
+    with pytest.raises(MessageError, match="a message needs a role, got the keys id, choices"):
+        read([{"id": "1", "choices": [{"message": user("x")}]}])
 
 
 def test_reasoning_goes_to_anthropic_alone_signed_and_with_something_behind_it():

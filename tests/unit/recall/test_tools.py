@@ -11,7 +11,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.errors import RecallError
-from context_summarize.recall import RecallQuery
+from context_summarize.recall import RecallQuery, limit_tokens
 from context_summarize.recall.tools import RecallTool, mount_steering
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import call, feed, result, tool_session, user
@@ -38,15 +38,28 @@ async def refused(tool: Any, given: Any) -> str:
     [
         ({"messages": "9"}, "the conversation has no messages 9; it has 0"),
         ({}, "give words, messages, or both"),
-        ({"messages": "1", "words": "x"}, "the conversation has no messages 1; it has 0"),
         ({"word": "x"}, "unknown field 'word'; the fields are messages"),
         ({"words": ["x"]}, "words must be text, got list"),
+        ({"words": "a " * 190, "messages": "1"}, "the conversation has no messages 1"),
+        ({"words": "a " * 251}, " characters, got 501; leave some out"),
     ],
 )
 async def test_what_recall_cannot_answer_is_no_success_and_says_why(given_input, says):
     manager = SummarizingContextManager(recall_tool=True)
     assert says in await refused(RecallTool(lambda: manager), given_input)
     assert "has nothing to read back" in await refused(RecallTool(lambda: None), given_input)
+
+
+@pytest.mark.parametrize("asked", [{"messages": "1-9"}, {"words": "port"}])
+@pytest.mark.parametrize(
+    ("budget", "least", "most"),
+    [(1_000, 300, 500), (8_000, 1_000, 1_334), (40_000, 2_000, 4_000), (10**6, 4_000, 4_000)],
+)
+def test_an_answer_takes_some_tenths_of_a_small_budget_and_4000_tokens_of_a_large_one(
+    asked, budget, least, most
+) -> None:
+    assert least <= limit_tokens(RecallQuery(**asked), budget, budget) <= most
+    assert limit_tokens(RecallQuery(**asked), budget, 300) == 300
 
 
 def test_a_query_of_another_type_is_refused_in_words() -> None:
@@ -73,6 +86,8 @@ async def test_a_shortened_result_says_how_to_read_the_whole_of_it(asked_for):
     if found:
         assert secret in await said(RecallTool(lambda: manager), words="code gate 7142", messages="")
         assert line in await said(RecallTool(lambda: manager), messages=found[1])
+        await manager.set_messages([user("The gate is open.")])
+        assert await said(RecallTool(lambda: manager), words="7142") == "[No message has any of these words: 7142]"
     await manager.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.replay import ReplayResult, render_page, replay
+from context_summarize.replay.chart import chart
+from context_summarize.replay.result import RequestSize
 from context_summarize.testing import ScriptedProvider
 from tests.support.rows import assistant, call, result, tool_session, user
 
@@ -91,6 +93,27 @@ def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) ->
     assert len(names) >= len(spans)
     assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for first, last in spans)
     assert any("merged (level 1)" in text for text in names)
+
+
+@pytest.mark.parametrize("budget", [1_000_000, 150_000])
+def test_the_chart_fills_its_picture_and_its_texts_lie_apart(budget: int) -> None:
+    """Six pixels a letter. A history that is much larger leaves at the top, so that requests can be read."""
+    sizes = [RequestSize(at, at * budget // 10, at * budget // 10) for at in range(1, 9)]
+    drawn = chart(ReplayResult("x", budget, requests=sizes, history_tokens=20 * budget))
+    _, _, width, height = map(int, drawn.attrib["viewBox"].split())
+    texts = []
+    for one in drawn.iter("text"):
+        x, y, long = int(one.attrib["x"]), int(one.attrib["y"]), 6 * len(one.text or "")
+        left = x - {"end": long, "middle": long // 2}.get(one.attrib.get("text-anchor", ""), 0)
+        texts.append((left, left + long, y))
+    assert all(left >= 0 and right <= width and y <= height for left, right, y in texts)
+    assert max(right for _, right, _ in texts) > 0.85 * width
+    assert max(y for *_, y in texts) > 0.85 * height
+    assert not [1 for a, b in combinations(texts, 2) if a[0] < b[1] and b[0] < a[1] and abs(a[2] - b[2]) < 12]
+    figures = [left for left, right, y in texts if right < 100 and y < 0.85 * height]
+    assert min(figures) < 30
+    at = next(float(line.attrib["d"].split(",")[1].split("H")[0]) for line in drawn if line.get("class") == "budget")
+    assert 0.25 < 1 - at / max(y for *_, y in texts) < 0.35
 
 
 def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
