@@ -23,8 +23,6 @@ _YOUNG, _PREFETCH_YOUNG = 40, 0.9
 """A session with fewer rows and no compaction may stay short, as those of sub-agents do; this share counts for it."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
-_COLD_AFTER = 3_600
-"""Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
 _WINDOW = 10
 """Requests in which `MOST_COMPACTIONS` are counted."""
 
@@ -91,7 +89,7 @@ class Requests:
 
     def facts(self, shown: View, limits: RequestLimits) -> tuple[Facts, bool]:
         """Returns the facts of a decision, and True if summaries may be made ahead."""
-        session, own, config, clock = self._session, limits.own, self._services.config, self._services.clock
+        session, own, config = self._session, limits.own, self._services.config
         cut, log, used = session.cut, session.log, shown.tokens
         is_fresh = cut.rows > cut.changed_at and len(log) - log.row_after_number(cut.rows) < _FRESH
         due = own.full_after(shown.left) if is_fresh else own.due_after(shown.left)
@@ -108,7 +106,6 @@ class Requests:
             compact_from=due if config.auto_compact and not is_again else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
-            is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
             may_compact_again=len(made_at) < MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
         )
         return facts, may_prefetch
@@ -116,7 +113,7 @@ class Requests:
     async def _prefetched(self, shown: View, limits: RequestLimits, facts: Facts, may_prefetch: bool) -> Facts:
         """Starts the summaries of a compaction that comes near; returns the facts with these under way."""
         await self._session.cut_parts(limits)
-        if not may_prefetch or facts.is_cold or self._host.is_cancelled():
+        if not may_prefetch or self._host.is_cancelled():
             return facts
         target = await self._host.summariser()
         for node in next_plan(self._session.plan_input(shown, limits)).missing if target else ():
@@ -131,15 +128,14 @@ class Requests:
         """
         session, log, rows = self._session, self._session.log, len(self._session.log)
         announced = Announcement(self._services.outbox)
-        fallbacks, waited, has_waited, is_early = set[str](), 0.0, False, facts.reason == "cold_cache"
-        self.compacting += not is_early
+        fallbacks, waited, has_waited = set[str](), 0.0, False
+        self.compacting += 1
         try:
             while (reason := facts.reason) is not None and not self._texts.is_closed:
                 # Rows that came during a wait stay verbatim. Otherwise the plan would need more and more texts.
                 given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
                 whole = plan(given, reason)
-                may_be_part = reason == "cold_cache" or (facts.is_ahead and whole.missing)
-                ready = plan(given, reason, known_only=True) if may_be_part else whole
+                ready = plan(given, reason, known_only=True) if facts.is_ahead and whole.missing else whole
                 step, chosen = decide(replace(facts, has_waited=has_waited), limits.own, whole, ready)
                 if step == "go on":
                     session.is_late = has_waited
@@ -159,7 +155,7 @@ class Requests:
             return False
         finally:  # also for a request that is cancelled
             announced.withdraw()
-            self.compacting -= not is_early
+            self.compacting -= 1
             if waited:
                 self._services.totals.waited(waited)
 
@@ -230,7 +226,7 @@ class Requests:
         served = (session.log, len(session.log), limits.budget)
         if session.last[:2] != served[:2]:
             self._services.totals.requests += 1
-        session.last, session.last_at = served, self._services.clock()
+        session.last = served
         return rows
 
     async def compact(self, focus: str | None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -43,10 +42,9 @@ class Session:
     * `texts`: the summaries by key. They come.
     * `cuts`: the compactions, the newest last. A new cut is one assignment.
 
-    Beside them stands what only decides when to look and to wait: `is_resumed`, `made_at`, `last`, `last_at` and
-    `is_late` here, the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and
-    the providers' windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is
-    a cache.
+    Beside them stands what only decides when to look and to wait: `is_resumed`, `made_at`, `last` and `is_late` here,
+    the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and the providers'
+    windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is a cache.
     """
 
     def __init__(self, services: Services, host: Host, texts: SummaryRegistry) -> None:
@@ -65,10 +63,8 @@ class Session:
         """Held while it is asked: threads read the log for it."""
         self.made_at: deque[int] = deque(maxlen=MOST_COMPACTIONS)
         """How many requests had been served before each of the last compactions."""
-        self.last_at = math.inf
-        """The clock's time when the last request was served."""
         self.last: tuple[Log | None, int, int] = (None, 0, 0)
-        """The log of that request, how many rows it had, and its budget."""
+        """The log of the last request, how many rows it had, and its budget."""
         self.is_late = False
         """True if it went on without summaries that it had waited for."""
         self.held: tuple[Cut | None, tuple[JsonRow, ...], int] = (None, (), 0)
