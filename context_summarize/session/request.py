@@ -19,8 +19,6 @@ from context_summarize.session.telling import Announcement, Change, Telling
 
 _PREFETCH = 2 / 3
 """Summaries are made ahead from this share of the tokens on at which the next compaction is due."""
-_YOUNG, _PREFETCH_YOUNG = 40, 0.9
-"""A session with fewer rows and no compaction may stay short, as those of sub-agents do; this share counts for it."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
 _WINDOW = 10
@@ -93,8 +91,7 @@ class Requests:
         cut, log, used = session.cut, session.log, shown.tokens
         is_fresh = cut.rows > cut.changed_at and len(log) - log.row_after_number(cut.rows) < _FRESH
         due = own.full_after(shown.left) if is_fresh else own.due_after(shown.left)
-        share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
-        may_prefetch = config.prefetch and config.auto_compact and used >= due * share
+        may_prefetch = config.prefetch and config.auto_compact and used >= due * _PREFETCH
         has_grown = session.last[0] is log and len(log) > session.last[1]
         is_again = session.last == (log, len(log), limits.budget) and not session.is_late
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
