@@ -29,11 +29,11 @@ async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **option
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancels tasks and waits at most half a second for their end, because foreign code may ignore a cancellation."""
+    """Cancels tasks and waits a moment for their end, because foreign code may ignore a cancellation."""
     for task in tasks:
         task.cancel()
     if tasks:
-        _, left = await asyncio.wait(tasks, timeout=0.5)
+        _, left = await asyncio.wait(tasks, timeout=GRACE)
         if left:
             logger.warning("calls that ignore cancellation go on after the session's end: %d", len(left))
 

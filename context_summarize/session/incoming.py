@@ -17,9 +17,6 @@ from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.session.saved import moved, named
 from context_summarize.session.state import Session
 
-_AT_ONCE = 50
-"""Rows that are checked before other tasks get a turn. No thread checks them: the host might change one meanwhile."""
-
 
 class Incoming:
     """Takes in the rows of a session's host."""
@@ -182,8 +179,7 @@ async def checked_rows(messages: object) -> list[JsonRow]:
             rows.append(normalise(message))
         except MessageError as error:
             raise MessageError(f"message {at}: {error}") from None
-        if at % _AT_ONCE == 0:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # no thread checks them, because the host might change one meanwhile
     return rows
 
 

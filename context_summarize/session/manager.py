@@ -30,8 +30,8 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services, Statistics
 from context_summarize.tokens.measure import input_tokens
 
-_FOR_CALLS, _FOR_FINISH, _FOR_CLOSE = 2.5, 3.0, 2.0
-"""Seconds that the end of a session takes at most: `finish` with its wait for summaries, and `close`."""
+_FOR_FINISH, _FOR_CLOSE = 3.0, 2.0
+"""Seconds that the two parts of a session's end take at most."""
 
 
 class SummarizingContextManager(Steering):
@@ -264,7 +264,7 @@ class SummarizingContextManager(Steering):
         """Waits some seconds for summaries under way, stores them, and ends the others, while providers still work."""
 
         async def end() -> None:
-            await self._session.texts.close(_FOR_CALLS)
+            await self._session.texts.close(_FOR_FINISH - 2 * GRACE)
             await self._services.outbox.flush()
 
         await _ended(end, _FOR_FINISH)

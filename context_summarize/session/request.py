@@ -14,15 +14,15 @@ from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.decide import Facts, decide, is_worthwhile
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
-from context_summarize.session.state import MOST_COMPACTIONS, Session
+from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
 
 _PREFETCH = 2 / 3
 """Summaries are made ahead from this share of the tokens on at which the next compaction is due."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
-_WINDOW = 10
-"""Requests in which `MOST_COMPACTIONS` are counted."""
+_PAUSE = 5
+"""After a compaction whose view does not fit, the next such one comes this many requests later."""
 
 
 class Aside(Exception):
@@ -95,7 +95,6 @@ class Requests:
         has_grown = session.last[0] is log and len(log) > session.last[1]
         is_again = session.last == (log, len(log), limits.budget) and not session.is_late
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
-        requests, made_at = self._services.totals.requests, session.made_at
         facts = Facts(
             used=used,
             room=own.view_room,
@@ -103,7 +102,7 @@ class Requests:
             compact_from=due if config.auto_compact and not is_again else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
-            may_compact_again=len(made_at) < MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
+            may_compact_again=self._services.totals.requests >= session.tight_at + _PAUSE,
         )
         return facts, may_prefetch
 
@@ -203,7 +202,8 @@ class Requests:
         )
         session.put(cut)
         session.is_late = False
-        session.made_at.append(self._services.totals.requests)
+        if not chosen.fits:
+            session.tight_at = self._services.totals.requests
         self._services.totals.compactions += 1
         self._services.totals.from_cache += change.from_cache
         return self._telling.made(change, limits, announced)

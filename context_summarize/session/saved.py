@@ -15,8 +15,6 @@ from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.parts import parts_of
 from context_summarize.summaries.services import Services
 
-_AT_ONCE = 500
-"""Hashes that are looked up together. The wanted one is mostly among the newest."""
 MOST_CUTS = 3
 """Cuts that a session's own record holds, so that the last ones can be undone after a restart."""
 
@@ -105,12 +103,11 @@ class Saved:
 
     async def _newest(self, log: Log, hashes: Sequence[str], beyond: int) -> Cut | None:
         """Returns the cut that lies under the last of these hashes, but not under the first `beyond`."""
-        for end in range(len(hashes), beyond, -_AT_ONCE):
-            newest_first = hashes[max(beyond, end - _AT_ONCE) : end][::-1]
-            records = await self._store.get_records(newest_first)
-            for hash_ in newest_first:
-                if (cut := await _cut(records.get(hash_), log)) is not None:
-                    return cut
+        newest_first = hashes[beyond:][::-1]
+        records = await self._store.get_records(newest_first)
+        for hash_ in newest_first:
+            if (cut := await _cut(records.get(hash_), log)) is not None:
+                return cut
         return None
 
     async def _hashes(self, log: Log) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
@@ -31,9 +31,6 @@ from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
 
-MOST_COMPACTIONS = 2
-"""So many compactions run at most in ten requests, if the smallest possible request is still too large."""
-
 
 class Session:
     """All that changes in a session. What a request shows is `view()`, a function of the first three:
@@ -42,7 +39,7 @@ class Session:
     * `texts`: the summaries by key. They come.
     * `cuts`: the compactions, the newest last. A new cut is one assignment.
 
-    Beside them stands what only decides when to look and to wait: `is_resumed`, `made_at`, `last` and `is_late` here,
+    Beside them stands what only decides when to look and to wait: `is_resumed`, `tight_at`, `last` and `is_late` here,
     the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and the providers'
     windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is a cache.
     """
@@ -61,8 +58,8 @@ class Session:
         """True once the store was asked for the cuts of this log."""
         self._resuming = asyncio.Lock()
         """Held while it is asked: threads read the log for it."""
-        self.made_at: deque[int] = deque(maxlen=MOST_COMPACTIONS)
-        """How many requests had been served before each of the last compactions."""
+        self.tight_at = -math.inf
+        """How many requests had been served before the last compaction whose view did not fit."""
         self.last: tuple[Log | None, int, int] = (None, 0, 0)
         """The log of the last request, how many rows it had, and its budget."""
         self.is_late = False
@@ -103,7 +100,7 @@ class Session:
         """Begins with another log; `is_resumed` if it has no saved cut."""
         self.log, self.cuts, self.is_resumed = log, (Cut(pins=pins),), is_resumed
         self.thread, self.held, self.is_late = self._new_thread(), (None, (), 0), False
-        self.made_at.clear()
+        self.tight_at = -math.inf
 
     async def resume(self) -> None:
         """Takes up the saved cut of a new log, once. Calls no provider; not to be called by the holder of the turn."""

@@ -40,7 +40,7 @@ FAULTS: dict[str, BaseException | str] = {
     "too long": "word " * 20_000,
 }
 """What a provider in trouble raises or answers."""
-WINDOW, MOST = 10, 2
+WINDOW, MOST, PAUSE = 10, 2, 5
 AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count"]
 """What a host does while rows come."""
 
@@ -137,6 +137,11 @@ class ManagerMachine(RuleBasedStateMachine):
             self.recorder, store=self.store, clock=self.clock, sleep=self.clock.sleep, **self.settings
         )
 
+    def tight(self, end: int | None = None) -> list[Any]:
+        """The compactions since the last view whose view did not fit."""
+        told = [data for name, data in self.recorder.events[self.told : end] if name == "context:compaction"]
+        return [data for data in told if data["after_tokens"] > data["budget"]]
+
     @property
     def made(self) -> SummarizingContextManager:
         assert self.manager is not None
@@ -146,7 +151,7 @@ class ManagerMachine(RuleBasedStateMachine):
         """The history is another one: earlier views and compactions bind no more."""
         self.before: Rows | None = None
         # A compaction that nobody has looked at counts for the throttle all the same.
-        self.fired += [self.served] * self.recorder.names()[self.told :].count("context:compaction")
+        self.fired += [self.served] * len(self.tight())
         self.told = len(self.recorder.events)
         """Events before the last view."""
         self.weighed: tuple[Any, ...] | None = None
@@ -405,9 +410,8 @@ class ManagerMachine(RuleBasedStateMachine):
         compactions = [data for name, data in self.recorder.events[self.told :] if name == "context:compaction"]
         check_rules(view, self.rows)
         weight = (len(self.rows), self.budget, self.prompt)
-        # Of the last ten requests a cancelled one may have been served.
-        on_demand = self.recorder.names()[self.told : at].count("context:compaction")
-        held_back = on_demand + sum(self.served - fired < WINDOW + 2 for fired in self.fired) >= MOST
+        # Of the last requests a cancelled one may have been served.
+        held_back = self.tight(at) or any(self.served - fired < PAUSE + 2 for fired in self.fired)
         if weight != self.weighed and not held_back:
             check_fits(view, self.budget, self.run(self.made.get_token_count()) if self.heard else None)
         self.served += weight != self.weighed  # hosts may ask several times for one request
@@ -420,7 +424,7 @@ class ManagerMachine(RuleBasedStateMachine):
         floors = sum(data["after_tokens"] > data["budget"] for data in in_request)
         self.floors = [*self.floors, floors][-WINDOW:]
         assert sum(self.floors) <= MOST, "a floor that cannot shrink fires again and again"
-        self.fired += [self.served] * len(compactions)
+        self.fired += [self.served] * len(self.tight())
         self.before, self.told = copy.deepcopy(view), len(self.recorder.events)
 
     @invariant()
