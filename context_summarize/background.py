@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.1
 GRACE = 0.25
 """Seconds that cancelled foreign work gets to end before it is abandoned."""
 LONG = 40_000
-"""Characters of rows that take some ten milliseconds to read. A thread does the work on more of them."""
+"""Characters of rows that take some ten milliseconds to read; any number of this size does. A thread reads more."""
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window, and before it is asked again."""
 _MOST_TOKENS = 10**9
-"""A larger budget or window is absurd."""
+"""A larger budget or window is absurd; any bound of this size does."""
 _MOST_PROVIDERS = 8
 """Providers that are kept alive, with their last known windows. Any number of this size does."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from unittest.mock import Mock
 
 import pytest
 
-from context_summarize.background import end_tasks, until_done, within
+from context_summarize.background import end_tasks, in_thread, until_done, within
 from tests.support.virtual import run_virtually
 
 
@@ -47,3 +48,9 @@ def test_cancelled_work_has_a_quarter_of_a_second_to_end(how, seconds, tidied):
         await ended.wait()
 
     run_virtually(run())
+
+
+@pytest.mark.parametrize(("characters", "by_thread"), [(4_000, False), (400_000, True)])
+async def test_a_thread_reads_long_rows_alone(characters, by_thread):
+    found = await in_thread(characters, threading.current_thread)
+    assert (found is not threading.current_thread()) is by_thread
