@@ -63,7 +63,7 @@ class Incoming:
             await file.do(file.close)
         rows = rows or []
         fresh = await in_thread(500 * len(rows), _filled, self._session.fresh(), (), rows)
-        async with self._session.turn.taken(in_hurry=True):
+        async with self._session.turn:
             self._session.begin(fresh)
         early, self._early = self._early or [], None
         self._take(early)
@@ -114,7 +114,7 @@ class Incoming:
         """
         added, session = self._added, self._session
         await self.ready()
-        async with session.turn.taken(in_hurry=True):  # so that of several calls the last one wins
+        async with session.turn:  # so that of several calls the last one wins
             log = session.log
             before = len(log) - (self._added - added)
             ours = [row.raw for row in log.rows[:before]]
@@ -153,7 +153,7 @@ class Incoming:
         """Forgets every row that was added before this call."""
         added, session = self._added, self._session
         await self.ready()
-        async with session.turn.taken(in_hurry=True):
+        async with session.turn:
             later = [row.raw for row in session.log.rows[len(session.log) - (self._added - added) :]]
             session.begin(session.fresh(), is_resumed=True)
             session.texts.forget_failures()

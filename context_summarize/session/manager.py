@@ -251,7 +251,7 @@ class SummarizingContextManager(Steering):
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
-        return self._requests.compacting > 0
+        return self._requests.announced.is_open
 
     async def prepare(self) -> None:
         """Once all modules are mounted, mounts `recall` where it is wanted, and checks the summariser's settings."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
 
-from context_summarize.background import Turn, in_thread
+from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.entries import Entry
@@ -46,8 +46,9 @@ class Session:
 
     def __init__(self, services: Services, host: Host, texts: SummaryRegistry) -> None:
         self.services, self.host, self.texts = services, host, texts
-        self.turn = Turn()
-        """Held by whoever looks at the state to change the log or the cuts; not by rows that are added."""
+        self.turn = asyncio.Lock()
+        """Held by whoever looks at the state to change the log or the cuts; not by rows that are added, nor while a
+        request waits for summaries."""
         self.saved = Saved(services, host.session_id)
         self.log = self.fresh()
         self.thread = self._new_thread()

@@ -83,7 +83,7 @@ class Steering:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
             earlier = session.cuts[-2] if len(session.cuts) > 1 else await session.saved.before(log, cut)
             await session.texts.look_up(nodes_of(log, earlier))
-            async with session.turn.taken(in_hurry=True):
+            async with session.turn:
                 if session.log is log and session.cut is cut:
                     grown = await self._take_back(limits, earlier)
                     break
