@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from context_summarize.core.draft import Plan, PlanInput
+from context_summarize.core.draft import Plan, PlanInput, Reason
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import next_plan, plan
@@ -58,12 +58,12 @@ class Requests:
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
-        session, services, began, rows = self._session, self._services, self._services.clock(), None
+        session, services, attempt, rows = self._session, self._services, Attempt(), None
+        # A hook waits for no summary: the summary may wait for the hook.
+        end = services.clock() + (0.0 if services.outbox.is_in_hook else services.config.wait_seconds)
         limits = await self._host.limits(wanted)
         if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
             limits = await self._smaller(wanted, limits)
-        # A hook waits for no summary: the summary may wait for the hook.
-        seconds, attempt = 0.0 if services.outbox.is_in_hook else services.config.wait_seconds, Attempt()
         try:
             with self.announced.wanted():
                 while rows is None:
@@ -73,7 +73,7 @@ class Requests:
                             continue
                         rows = await self._served(wanted, limits, attempt)
                     if rows is None:
-                        await self._wait(attempt, max(0.0, seconds - services.clock() + began))
+                        await self._wait(attempt, max(0.0, end - services.clock()))
         finally:  # also for a request that is cancelled
             if attempt.waited:
                 services.totals.waited(attempt.waited)
@@ -96,9 +96,11 @@ class Requests:
             facts, may_prefetch = self.facts(shown, here)
             if not attempt.missing and (may_prefetch or facts.reason is not None):
                 facts = await self._prefetched(shown, here, facts, may_prefetch)
+            step: Step = "go on"
             most = 2 if facts.reason == "must_fit" else 1
-            is_over = facts.reason is None or attempt.made >= most or self._texts.is_closed
-            if is_over or (step := await self._step(shown, here, facts, attempt)) == "go on":
+            if facts.reason is not None and attempt.made < most and not self._texts.is_closed:
+                step = await self._step(shown, here, facts, facts.reason, attempt)
+            if step == "go on":
                 return self._answer(shown, here, retained)
             if step == "wait":
                 return None
@@ -140,10 +142,9 @@ class Requests:
             self._texts.start(node, self._session.log, target, ahead=True)
         return self.facts(shown, limits)[0]
 
-    async def _step(self, shown: View, limits: RequestLimits, facts: Facts, attempt: Attempt) -> Step:
+    async def _step(self, shown: View, limits: RequestLimits, facts: Facts, reason: Reason, attempt: Attempt) -> Step:
         """Takes the next step of a request whose compaction is due: compacts, or falls back; returns the step."""
-        reason, log = facts.reason or "threshold", self._session.log
-        given = self._input(shown, limits, attempt)
+        log, given = self._session.log, self._input(shown, limits, attempt)
         whole = plan(given, reason)
         ready = plan(given, reason, known_only=True) if facts.is_ahead and whole.missing else whole
         step, chosen = decide(replace(facts, has_waited=attempt.has_waited), limits.own, whole, ready)
@@ -170,9 +171,9 @@ class Requests:
         Args:
             seconds: the longest wait; None = as long as it takes. The host's cancellation and another log end it.
         """
-        session, texts, nodes, log = self._session, self._texts, attempt.missing, attempt.log
-        began, target = self._services.clock(), await self._host.summariser()
-        if log is None or log is not session.log:
+        session, texts, nodes = self._session, self._texts, attempt.missing
+        began, target, log = self._services.clock(), await self._host.summariser(), session.log
+        if attempt.log is not log:
             return
         for node in nodes:
             texts.start(node, log, target)
@@ -187,10 +188,8 @@ class Requests:
             await self._fall_back(failed, attempt)
 
     async def _fall_back(self, nodes: Sequence[Node], attempt: Attempt) -> None:
-        """Lets code write these summaries."""
-        if attempt.log is not None:
-            await self._texts.fall_back(nodes, attempt.log)
-            attempt.fallbacks |= {node.key for node in nodes}
+        await self._texts.fall_back(nodes, self._session.log)
+        attempt.fallbacks |= {node.key for node in nodes}
 
     async def _make(self, chosen: Plan, shown: View, limits: RequestLimits, waited: float) -> int:
         """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""

@@ -15,14 +15,11 @@ from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.parts import parts_of
 from context_summarize.summaries.services import Services
 
-MOST_CUTS = 3
-"""Cuts that a session's own record holds, so that the last ones can be undone after a restart."""
-
 
 class Saved:
     """The cuts of one session in its store. Calls no provider.
 
-    A cut lies under the running hash of the rows that it was made from, and the last few also in the session's own
+    A cut lies under the running hash of the rows that it was made from, and the last two also in the session's own
     record, with its pins. Every hash begins with those of the prompts and of the settings that shape parts.
 
     Args:
@@ -40,9 +37,9 @@ class Saved:
         """The last write. It waits for the one before it, so that no older state overwrites a newer one."""
 
     def put(self, log: Log, cuts: Sequence[Cut]) -> None:
-        """Begins to save the newest of these cuts under its hash, and the last few with their pins as the session's."""
+        """Begins to save the newest of these cuts under its hash, and all with their pins as the session's own."""
         found = dict[str, Any]()
-        kept = [cut for cut in cuts if cut.since][-MOST_CUTS:]
+        kept = [cut for cut in cuts if cut.since]
         if kept and not kept[-1].changed_at and (hash_ := self._hash_of(log, kept[-1])) is not None:
             found[hash_] = to_data(kept[-1])
         if self._own is not None:

@@ -24,7 +24,7 @@ from context_summarize.redaction import traceback_of
 from context_summarize.session.beside import Written, retained_rows, written
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
-from context_summarize.session.saved import MOST_CUTS, Saved
+from context_summarize.session.saved import Saved
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Parts, Services
 from context_summarize.tokens.measure import measure
@@ -37,7 +37,7 @@ class Session:
 
     * `log`: the rows, and what follows from them alone. It grows; another history is another log.
     * `texts`: the summaries by key. They come.
-    * `cuts`: the compactions, the newest last. A new cut is one assignment.
+    * `cuts`: the last compaction, and the one before it. A new cut is one assignment.
 
     Beside them stands what only decides when to look and to wait: `is_resumed`, `tight_at`, `last` and `is_late` here,
     the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and the providers'
@@ -54,7 +54,7 @@ class Session:
         self.thread = self._new_thread()
         """A cache: the readings of the log's rows."""
         self.cuts: tuple[Cut, ...] = (Cut(),)
-        """The newest last; the ones before it are for `undo`."""
+        """The one in force last; before it may stand the one that `undo` puts in force again."""
         self.is_resumed = False
         """True once the store was asked for the cuts of this log."""
         self._resuming = asyncio.Lock()
@@ -238,14 +238,14 @@ class Session:
 
     def put(self, cut: Cut) -> None:
         """Makes a cut the one in force, and begins to save it."""
-        self.cuts = (*self.cuts, cut)[-MOST_CUTS - 1 :]
+        self.cuts = (self.cut, cut)
         self.log.forget_before(self.log.row_of(cut.groups))
         self.texts.keep(nodes_of(self.log, cut))
         self.saved.put(self.log, self.cuts)
 
     def take_back(self, cut: Cut) -> None:
-        """Makes the cut before the newest one, or an older one, the one in force, and begins to save it."""
-        self.cuts = (*self.cuts[:-2], cut)
+        """Makes an earlier cut the one in force, and begins to save it."""
+        self.cuts = (cut,)
         self.texts.keep(nodes_of(self.log, cut))
         self.saved.put(self.log, self.cuts)
 
