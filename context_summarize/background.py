@@ -1,12 +1,11 @@
-"""Helpers for asyncio: long work in a thread, foreign work in bounded time, the end of tasks, and a lock with turns."""
+"""Helpers for asyncio: long work in a thread, foreign work in bounded time, and the end of tasks."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,7 +19,7 @@ LOOK_SECONDS = 0.1
 GRACE = 0.25
 """Seconds that cancelled foreign work gets to end before it is abandoned."""
 LONG = 40_000
-"""Characters of rows that take some ten milliseconds to read. A thread does the work on more of them."""
+"""Characters of rows that take some ten milliseconds to read; any number of this size does. A thread reads more."""
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
@@ -29,11 +28,11 @@ async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **option
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancels tasks and waits at most half a second for their end, because foreign code may ignore a cancellation."""
+    """Cancels tasks and waits a moment for their end, because foreign code may ignore a cancellation."""
     for task in tasks:
         task.cancel()
     if tasks:
-        _, left = await asyncio.wait(tasks, timeout=0.5)
+        _, left = await asyncio.wait(tasks, timeout=GRACE)
         if left:
             logger.warning("calls that ignore cancellation go on after the session's end: %d", len(left))
 
@@ -131,38 +130,3 @@ async def awaited(call: Callable[[], Awaitable[T]]) -> T:
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # the work is cancelled, for example at the end of the event loop
         raise Stopped(error) from error
-
-
-class Turn:
-    """A lock that its holder gives up while it waits, if somebody is in a hurry.
-
-    Requests hold it while they wait for summaries, so that what they have decided stays right. Whoever replaces the
-    history or steers does not wait behind them: the waiting request steps aside and takes its turn again.
-    """
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._hurried = 0
-        self.is_hurried = asyncio.Event()
-        """Set while somebody is in a hurry: ends the wait of the holder."""
-
-    @asynccontextmanager
-    async def taken(self, *, in_hurry: bool = False) -> AsyncIterator[None]:
-        """Takes the turn for the time of the block.
-
-        Args:
-            in_hurry: True to ask a holder that waits to step aside.
-        """
-        if not in_hurry:
-            async with self._lock:
-                yield
-            return
-        self._hurried += 1
-        self.is_hurried.set()
-        try:
-            async with self._lock:
-                yield
-        finally:
-            self._hurried -= 1
-            if not self._hurried:
-                self.is_hurried.clear()

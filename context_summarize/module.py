@@ -16,7 +16,6 @@ from context_summarize.stores import open_store
 logger = logging.getLogger(__name__)
 
 NAME = "context-summarize"
-_AFTER_OTHERS = 900
 _CAPABILITIES = ("compact", "preview", "show", "statistics", "undo", "pin", "unpin", "request_retention")
 """Methods of the manager that are registered as `context.…`, for the tool `context`; the last one is for loops."""
 
@@ -38,7 +37,7 @@ async def mount(
     await coordinator.mount("context", manager)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     observe, hooks = manager.observe_response, coordinator.hooks
-    unregister = [hooks.register(name, observe, priority=_AFTER_OTHERS, name=f"{NAME}-meter") for name in OBSERVED]
+    unregister = [hooks.register(name, observe, name=f"{NAME}-meter") for name in OBSERVED]
     for name in _CAPABILITIES:
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
     coordinator.register_capability("context.foreground_usage", manager.claim_foreground_usage)

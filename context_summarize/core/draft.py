@@ -17,7 +17,7 @@ from context_summarize.core.parts import Forced, parts_of
 from context_summarize.core.view import Rows, TextOf, View, first_row, nodes_of, texts_of, top_rows
 from context_summarize.redaction import withholds
 
-Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
+Reason = Literal["threshold", "manual", "must_fit"]
 """Why a compaction is made."""
 
 

@@ -10,8 +10,6 @@ from context_summarize.core.limits import GROWTH, Limits
 
 _MOST_OF_IT = 0.75
 """If the request could also go on, a compaction with only the ready summaries must free this share of a whole one."""
-_COLD_SHARE = 0.25
-"""A compaction when the provider's cache is empty must free this share of the view."""
 
 Step = Literal["go on", "compact", "wait", "fall back"]
 
@@ -29,8 +27,6 @@ class Facts:
     """Tokens. A smaller request may go on while the texts of its compaction are being made."""
     is_ahead: bool = False
     """True if texts are made ahead, so that some may be ready."""
-    is_cold: bool = False
-    """True if the provider's cache has lost the request, so that an early compaction costs nothing more."""
     has_waited: bool = False
     """True if the request has waited and texts are still missing. More waiting is useless."""
     may_compact_again: bool = True
@@ -41,9 +37,7 @@ class Facts:
         """The reason why a compaction is due; None if none is."""
         if self.used > self.room:
             return "must_fit"
-        if self.used >= self.compact_from:
-            return "threshold"
-        return "cold_cache" if self.is_cold else None
+        return "threshold" if self.used >= self.compact_from else None
 
 
 def decide(facts: Facts, limits: Limits, whole: Plan, ready: Plan) -> tuple[Step, Plan]:
@@ -54,7 +48,7 @@ def decide(facts: Facts, limits: Limits, whole: Plan, ready: Plan) -> tuple[Step
 
     1. Texts that were made ahead may be ready. A compaction with only these is made if it frees enough, compared with
        what stays. If the request could also go on, it must free three quarters of what the whole one would free.
-    2. Below `defer_below` the request goes on. After a pause that has emptied the provider's cache it goes on too.
+    2. Below `defer_below` the request goes on.
     3. Else it waits for the missing texts, once.
     4. Then it goes on if it fits. If it does not fit, fallbacks replace the missing texts.
 
@@ -62,10 +56,9 @@ def decide(facts: Facts, limits: Limits, whole: Plan, ready: Plan) -> tuple[Step
         whole: the plan of the whole compaction.
         ready: the plan of as much of it as known texts allow.
     """
-    plan, is_early = whole, facts.reason == "cold_cache"
-    may_go_on = is_early or facts.used < facts.defer_below
-    if is_early or (facts.is_ahead and whole.missing and _is_enough(ready, whole, limits, may_go_on=may_go_on)):
-        plan = ready
+    may_go_on = facts.used < facts.defer_below
+    takes_ready = facts.is_ahead and whole.missing and _is_enough(ready, whole, limits, may_go_on=may_go_on)
+    plan = ready if takes_ready else whole
     if not is_worthwhile(plan, limits, may_compact_again=facts.may_compact_again):
         return "go on", plan
     if not plan.missing:
@@ -94,8 +87,6 @@ def is_worthwhile(plan: Plan, limits: Limits, *, may_compact_again: bool) -> boo
         return False
     if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
         return True
-    if plan.reason == "cold_cache":
-        return plan.freed >= _COLD_SHARE * plan.tokens_before
     if plan.reason == "must_fit":
         return may_compact_again
     return _frees_enough(plan, limits)

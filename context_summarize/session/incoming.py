@@ -17,9 +17,6 @@ from context_summarize.messages.rows import JsonRow, Row, equal_prefix
 from context_summarize.session.saved import moved, named
 from context_summarize.session.state import Session
 
-_AT_ONCE = 50
-"""Rows that are checked before other tasks get a turn. No thread checks them: the host might change one meanwhile."""
-
 
 class Incoming:
     """Takes in the rows of a session's host."""
@@ -66,7 +63,7 @@ class Incoming:
             await file.do(file.close)
         rows = rows or []
         fresh = await in_thread(500 * len(rows), _filled, self._session.fresh(), (), rows)
-        async with self._session.turn.taken(in_hurry=True):
+        async with self._session.turn:
             self._session.begin(fresh)
         early, self._early = self._early or [], None
         self._take(early)
@@ -117,7 +114,7 @@ class Incoming:
         """
         added, session = self._added, self._session
         await self.ready()
-        async with session.turn.taken(in_hurry=True):  # so that of several calls the last one wins
+        async with session.turn:  # so that of several calls the last one wins
             log = session.log
             before = len(log) - (self._added - added)
             ours = [row.raw for row in log.rows[:before]]
@@ -156,7 +153,7 @@ class Incoming:
         """Forgets every row that was added before this call."""
         added, session = self._added, self._session
         await self.ready()
-        async with session.turn.taken(in_hurry=True):
+        async with session.turn:
             later = [row.raw for row in session.log.rows[len(session.log) - (self._added - added) :]]
             session.begin(session.fresh(), is_resumed=True)
             session.texts.forget_failures()
@@ -182,8 +179,7 @@ async def checked_rows(messages: object) -> list[JsonRow]:
             rows.append(normalise(message))
         except MessageError as error:
             raise MessageError(f"message {at}: {error}") from None
-        if at % _AT_ONCE == 0:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # no thread checks them, because the host might change one meanwhile
     return rows
 
 

@@ -30,8 +30,8 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services, Statistics
 from context_summarize.tokens.measure import input_tokens
 
-_FOR_CALLS, _FOR_FINISH, _FOR_CLOSE = 2.5, 3.0, 2.0
-"""Seconds that the end of a session takes at most: `finish` with its wait for summaries, and `close`."""
+_FOR_FINISH, _FOR_CLOSE = 3.0, 2.0
+"""Seconds that the two parts of a session's end take at most."""
 
 
 class SummarizingContextManager(Steering):
@@ -249,7 +249,7 @@ class SummarizingContextManager(Steering):
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
-        return self._requests.compacting > 0
+        return self._requests.announced.is_open
 
     async def prepare(self) -> None:
         """Once all modules are mounted, mounts `recall` where it is wanted, and checks the summariser's settings."""
@@ -262,7 +262,7 @@ class SummarizingContextManager(Steering):
         """Waits some seconds for summaries under way, stores them, and ends the others, while providers still work."""
 
         async def end() -> None:
-            await self._session.texts.close(_FOR_CALLS)
+            await self._session.texts.close(_FOR_FINISH - 2 * GRACE)
             await self._services.outbox.flush()
 
         await _ended(end, _FOR_FINISH)

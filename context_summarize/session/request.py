@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from context_summarize.core.draft import Plan
+from context_summarize.core.draft import Plan, PlanInput, Reason
+from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node
 from context_summarize.core.plan import next_plan, plan
 from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
-from context_summarize.session.decide import Facts, decide, is_worthwhile
+from context_summarize.session.decide import Facts, Step, decide, is_worthwhile
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
-from context_summarize.session.state import MOST_COMPACTIONS, Session
+from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
 
 _PREFETCH = 2 / 3
 """Summaries are made ahead from this share of the tokens on at which the next compaction is due."""
-_YOUNG, _PREFETCH_YOUNG = 40, 0.9
-"""A session with fewer rows and no compaction may stay short, as those of sub-agents do; this share counts for it."""
 _FRESH = 20
 """Until this many rows have come after a compaction, another one is made only if the base is full."""
-_COLD_AFTER = 3_600
-"""Seconds without a request, after which a provider's prompt cache is empty unless it was asked for a longer life."""
-_WINDOW = 10
-"""Requests in which `MOST_COMPACTIONS` are counted."""
+_PAUSE = 5
+"""After a compaction whose view does not fit, the next such one comes this many requests later."""
 
 
-class Aside(Exception):
-    """The request gives up its turn, because the history is being replaced or the user steers."""
+@dataclass(slots=True)
+class Attempt:
+    """What a request has done for the compaction that is due. While it waits for summaries, others have their turn."""
+
+    log: Log | None = None
+    rows: int = 0
+    """Rows of the log when it began. Later ones stay verbatim: else the plan would need more and more texts."""
+    missing: Sequence[Node] = ()
+    """The summaries to wait for."""
+    fallbacks: set[str] = field(default_factory=set)
+    """Keys of the summaries that failed."""
+    has_waited: bool = False
+    waited: float = 0.0
+    """Seconds, of the whole request."""
+    made: int = 0
+    """Compactions of the whole request."""
+
+    def begin(self, log: Log) -> None:
+        """Begins anew: with another log, or after a compaction."""
+        self.log, self.rows, self.missing, self.fallbacks, self.has_waited = log, len(log), (), set(), False
 
 
 class Requests:
@@ -39,49 +54,56 @@ class Requests:
     def __init__(self, session: Session, telling: Telling) -> None:
         self._session, self._telling = session, telling
         self._services, self._host, self._texts = session.services, session.host, session.texts
-        self.compacting = 0
-        """Counts the running requests whose compaction is due."""
+        self.announced = Announcement(session.services.outbox)
 
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """Returns the rows for the next request, within the budget."""
-        session, began, rows = self._session, self._services.clock(), None
+        session, services, attempt, rows = self._session, self._services, Attempt(), None
+        # A hook waits for no summary: the summary may wait for the hook.
+        end = services.clock() + (0.0 if services.outbox.is_in_hook else services.config.wait_seconds)
         limits = await self._host.limits(wanted)
         if wanted.hard_fit and session.last[:2] == (session.log, len(session.log)):
             limits = await self._smaller(wanted, limits)
-        is_hook = self._services.outbox.is_in_hook  # it waits for no summary: the summary may wait for the hook
-        while rows is None:
-            await session.resume()
-            async with session.turn.taken(in_hurry=is_hook):
-                if session.is_resumed:
-                    left = 0.0 if is_hook else self._services.config.wait_seconds - self._services.clock() + began
-                    rows = await self._served(wanted, limits, left)
+        try:
+            with self.announced.wanted():
+                while rows is None:
+                    await session.resume()
+                    async with session.turn:
+                        if not session.is_resumed:
+                            continue
+                        rows = await self._served(wanted, limits, attempt)
+                    if rows is None:
+                        await self._wait(attempt, max(0.0, end - services.clock()))
+        finally:  # also for a request that is cancelled
+            if attempt.waited:
+                services.totals.waited(attempt.waited)
         await session.saved.flush()
-        await self._services.outbox.flush()
+        await services.outbox.flush()
         return rows
 
-    async def _served(self, wanted: RequestOptions, limits: RequestLimits, seconds: float) -> list[JsonRow] | None:
-        """Returns the rows of a request that has its turn; None if it has stepped aside.
+    async def _served(self, wanted: RequestOptions, limits: RequestLimits, attempt: Attempt) -> list[JsonRow] | None:
+        """Returns the rows of a request that has its turn; None if it must wait for `attempt.missing` first.
 
         It makes one compaction, and a second one only if rows that came meanwhile do not fit.
         """
         session = self._session
-        shown = await session.shown()
-        for is_second in (False, True):
+        while True:
+            if attempt.log is not session.log:
+                attempt.begin(session.log)
+            shown = await session.shown()
             retained, tokens = session.retain(shown, wanted.retained)
             here = limits.beside(tokens) if tokens else limits
             facts, may_prefetch = self.facts(shown, here)
-            if may_prefetch or facts.reason is not None:
+            if not attempt.missing and (may_prefetch or facts.reason is not None):
                 facts = await self._prefetched(shown, here, facts, may_prefetch)
-            if facts.reason is None or (is_second and facts.reason != "must_fit"):
-                break
-            try:
-                made = await self._compacted(shown, here, facts, seconds)
-            except Aside:
+            step: Step = "go on"
+            most = 2 if facts.reason == "must_fit" else 1
+            if facts.reason is not None and attempt.made < most and not self._texts.is_closed:
+                step = await self._step(shown, here, facts, facts.reason, attempt)
+            if step == "go on":
+                return self._answer(shown, here, retained)
+            if step == "wait":
                 return None
-            if not made:
-                break
-            shown = await session.shown()
-        return self._answer(shown, here, retained)
 
     async def _smaller(self, wanted: RequestOptions, limits: RequestLimits) -> RequestLimits:
         """Returns limits below the size of the last request, which the provider has refused, whatever we count."""
@@ -91,17 +113,15 @@ class Requests:
 
     def facts(self, shown: View, limits: RequestLimits) -> tuple[Facts, bool]:
         """Returns the facts of a decision, and True if summaries may be made ahead."""
-        session, own, config, clock = self._session, limits.own, self._services.config, self._services.clock
+        session, own, config = self._session, limits.own, self._services.config
         cut, log, used = session.cut, session.log, shown.tokens
         is_fresh = cut.rows > cut.changed_at and len(log) - log.row_after_number(cut.rows) < _FRESH
         due = own.full_after(shown.left) if is_fresh else own.due_after(shown.left)
-        share = _PREFETCH_YOUNG if len(log) < _YOUNG and not cut.since else _PREFETCH
-        may_prefetch = config.prefetch and config.auto_compact and used >= due * share
+        may_prefetch = config.prefetch and config.auto_compact and used >= due * _PREFETCH
         has_grown = session.last[0] is log and len(log) > session.last[1]
         is_again = session.last == (log, len(log), limits.budget) and not session.is_late
         is_first = session.last[0] is not log and cut.since > 0  # of a resumed session: its figures are not known yet
         is_ahead = may_prefetch and has_grown and self._host.seen(None) is not None
-        requests, made_at = self._services.totals.requests, session.made_at
         facts = Facts(
             used=used,
             room=own.view_room,
@@ -109,88 +129,70 @@ class Requests:
             compact_from=due if config.auto_compact and not (is_again or is_first) else math.inf,
             defer_below=own.defer_below(shown.left) if is_ahead and self._texts.is_busy else 0.0,
             is_ahead=is_ahead,
-            is_cold=may_prefetch and has_grown and clock() - session.last_at > _COLD_AFTER and not cut.changed_at,
-            may_compact_again=len(made_at) < MOST_COMPACTIONS or requests - made_at[0] >= _WINDOW,
+            may_compact_again=self._services.totals.requests >= session.tight_at + _PAUSE,
         )
         return facts, may_prefetch
 
     async def _prefetched(self, shown: View, limits: RequestLimits, facts: Facts, may_prefetch: bool) -> Facts:
         """Starts the summaries of a compaction that comes near; returns the facts with these under way."""
         await self._session.cut_parts(limits)
-        if not may_prefetch or facts.is_cold or self._host.is_cancelled():
+        if not may_prefetch or self._host.is_cancelled():
             return facts
         target = await self._host.summariser()
         for node in next_plan(self._session.plan_input(shown, limits)).missing if target else ():
             self._texts.start(node, self._session.log, target, ahead=True)
         return self.facts(shown, limits)[0]
 
-    async def _compacted(self, shown: View, limits: RequestLimits, facts: Facts, seconds: float) -> bool:
-        """Makes the compaction that is due, if it is worth it and its texts come in time; returns True if it did.
+    async def _step(self, shown: View, limits: RequestLimits, facts: Facts, reason: Reason, attempt: Attempt) -> Step:
+        """Takes the next step of a request whose compaction is due: compacts, or falls back; returns the step."""
+        log, given = self._session.log, self._input(shown, limits, attempt)
+        whole = plan(given, reason)
+        ready = plan(given, reason, known_only=True) if facts.is_ahead and whole.missing else whole
+        step, chosen = decide(replace(facts, has_waited=attempt.has_waited), limits.own, whole, ready)
+        if step == "go on":
+            self._session.is_late = attempt.has_waited
+        elif step == "compact":
+            await self._make(chosen, shown, limits, attempt.waited)
+            attempt.made += 1
+            attempt.begin(log)
+        else:
+            self.announced.open(reason, limits.budget, limits.used(shown.tokens), len(log))
+            attempt.missing = chosen.missing
+        if step == "fall back":
+            await self._fall_back(chosen.missing, attempt)
+        return step
 
-        Raises:
-            Aside: the request must give up its turn.
+    def _input(self, shown: View, limits: RequestLimits, attempt: Attempt) -> PlanInput:
+        more = len(self._session.log) - attempt.rows
+        return self._session.plan_input(shown, limits.keeping(more), attempt.fallbacks)
+
+    async def _wait(self, attempt: Attempt, seconds: float | None) -> None:
+        """Waits for the missing summaries, and lets code write those that fail.
+
+        Args:
+            seconds: the longest wait; None = as long as it takes. The host's cancellation and another log end it.
         """
-        session, log, rows = self._session, self._session.log, len(self._session.log)
-        announced = Announcement(self._services.outbox)
-        fallbacks, waited, has_waited, is_early = set[str](), 0.0, False, facts.reason == "cold_cache"
-        self.compacting += not is_early
-        try:
-            while (reason := facts.reason) is not None and not self._texts.is_closed:
-                # Rows that came during a wait stay verbatim. Otherwise the plan would need more and more texts.
-                given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
-                whole = plan(given, reason)
-                may_be_part = reason == "cold_cache" or (facts.is_ahead and whole.missing)
-                ready = plan(given, reason, known_only=True) if may_be_part else whole
-                step, chosen = decide(replace(facts, has_waited=has_waited), limits.own, whole, ready)
-                if step == "go on":
-                    session.is_late = has_waited
-                    return False
-                if step == "compact":
-                    await self._make(chosen, shown, limits, announced, waited)
-                    return True
-                announced.open(reason, limits.budget, limits.used(shown.tokens), len(log))
-                if step == "wait":
-                    waited += await self._wait_in_turn(chosen.missing, seconds - waited)
-                    has_waited = any(map(self._texts.is_under_way, chosen.missing)) or seconds <= waited
-                failed = [node for node in chosen.missing if step != "wait" or not self._is_coming(node)]
-                await self._texts.fall_back(failed, log)
-                fallbacks |= {node.key for node in failed}
-                shown = await session.shown()
-                facts = self.facts(shown, limits)[0]
-            return False
-        finally:  # also for a request that is cancelled
-            announced.withdraw()
-            self.compacting -= not is_early
-            if waited:
-                self._services.totals.waited(waited)
-
-    def _is_coming(self, node: Node) -> bool:
-        return self._texts.is_under_way(node) or self._texts.text_of(node) is not None
-
-    async def _wait_in_turn(self, nodes: Sequence[Node], seconds: float) -> float:
-        """Waits for these summaries as the holder of the turn; returns the seconds that it took.
-
-        Raises:
-            Aside: somebody else is in a hurry.
-        """
-        began, hurry = self._services.clock(), self._session.turn.is_hurried
-        await self._wait(nodes, max(0.0, seconds), hurry.is_set)
-        if hurry.is_set():
-            raise Aside
-        return self._services.clock() - began
-
-    async def _wait(self, nodes: Sequence[Node], seconds: float | None, is_over: Callable[[], bool]) -> None:
-        """Starts these summaries and waits for them; the arguments are those of `SummaryRegistry.wait`."""
-        log, target = self._session.log, await self._host.summariser()
+        session, texts, nodes = self._session, self._texts, attempt.missing
+        began, target, log = self._services.clock(), await self._host.summariser(), session.log
+        if attempt.log is not log:
+            return
         for node in nodes:
-            self._texts.start(node, log, target)
+            texts.start(node, log, target)
         self._services.outbox.start()
         with self._telling.waiting():
-            await self._texts.wait(nodes, seconds, is_over)
+            await texts.wait(nodes, seconds, lambda: session.log is not log)
+        took = self._services.clock() - began
+        attempt.waited += took
+        attempt.has_waited = any(map(texts.is_under_way, nodes)) or (seconds is not None and took >= seconds)
+        if session.log is log and not texts.is_closed:
+            failed = [node for node in nodes if not texts.is_under_way(node) and texts.text_of(node) is None]
+            await self._fall_back(failed, attempt)
 
-    async def _make(
-        self, chosen: Plan, shown: View, limits: RequestLimits, announced: Announcement, waited: float
-    ) -> int:
+    async def _fall_back(self, nodes: Sequence[Node], attempt: Attempt) -> None:
+        await self._texts.fall_back(nodes, self._session.log)
+        attempt.fallbacks |= {node.key for node in nodes}
+
+    async def _make(self, chosen: Plan, shown: View, limits: RequestLimits, waited: float) -> int:
         """Makes a plan's cut the one in force; returns the tokens that it saves, as the provider counts."""
         session = self._session
         cut, after = await session.prepared(replace(chosen.cut, fallbacks=()))
@@ -210,10 +212,11 @@ class Requests:
         )
         session.put(cut)
         session.is_late = False
-        session.made_at.append(self._services.totals.requests)
+        if not chosen.fits:
+            session.tight_at = self._services.totals.requests
         self._services.totals.compactions += 1
         self._services.totals.from_cache += change.from_cache
-        return self._telling.made(change, limits, announced)
+        return self._telling.made(change, limits, self.announced)
 
     def _answer(self, shown: View, limits: RequestLimits, retained: Sequence[JsonRow]) -> list[JsonRow]:
         """Returns copies of the view's rows, with the retained reminders and the reminder blocks of the prompt."""
@@ -230,55 +233,37 @@ class Requests:
         served = (session.log, len(session.log), limits.budget)
         if session.last[:2] != served[:2]:
             self._services.totals.requests += 1
-        session.last, session.last_at = served, self._services.clock()
+        session.last = served
         return rows
 
     async def compact(self, focus: str | None) -> int:
         """Makes a compaction now, down to `keep_recent`; returns the tokens that it saves, as the provider counts.
 
-        It waits without a deadline, and holds no turn meanwhile: requests go first, and it plans again after them.
+        It waits without a deadline, and plans again after the requests that had their turn meanwhile.
         """
-        session, fallbacks, announced = self._session, set[str](), Announcement(self._services.outbox)
+        session, attempt = self._session, Attempt()
         limits, began = await self._host.limits(self._host.last), self._services.clock()
-        log, rows = None, 0
-        self.compacting += 1
         try:
-            while True:
-                await session.resume()
-                async with session.turn.taken(in_hurry=True):
-                    if not session.is_resumed:
-                        continue
-                    if log is not session.log:
-                        log, rows = session.log, len(session.log)
-                    shown = await session.shown()
-                    await session.cut_parts(limits)
-                    given = session.plan_input(shown, limits.keeping(len(log) - rows), fallbacks)
-                    made = plan(given, "manual", focus)
-                    if self._texts.is_closed or not is_worthwhile(made, limits.own, may_compact_again=True):
+            with self.announced.wanted():
+                while True:
+                    await session.resume()
+                    async with session.turn:
+                        if not session.is_resumed:
+                            continue
+                        if attempt.log is not session.log:
+                            attempt.begin(session.log)
+                        shown = await session.shown()
+                        await session.cut_parts(limits)
+                        made = plan(self._input(shown, limits, attempt), "manual", focus)
+                        if self._texts.is_closed or not is_worthwhile(made, limits.own, may_compact_again=True):
+                            return 0
+                        if not made.missing:
+                            return await self._make(made, shown, limits, self._services.clock() - began)
+                        self.announced.open("manual", limits.budget, limits.used(shown.tokens), len(session.log))
+                        attempt.missing = made.missing
+                    await self._wait(attempt, None)
+                    if attempt.has_waited and attempt.log is session.log:  # the host has cancelled
                         return 0
-                    if not made.missing:
-                        return await self._make(made, shown, limits, announced, self._services.clock() - began)
-                    announced.open("manual", limits.budget, limits.used(shown.tokens), len(log))
-                if not await self._came(made.missing, fallbacks):
-                    return 0
         finally:
-            self.compacting -= 1
-            announced.withdraw()
             await session.saved.flush()
             await self._services.outbox.flush()
-
-    async def _came(self, nodes: Sequence[Node], fallbacks: set[str]) -> bool:
-        """Waits for these summaries as long as it takes, and adds the keys of those that failed to `fallbacks`.
-
-        Returns:
-            False if the host has cancelled meanwhile.
-        """
-        log = self._session.log
-        await self._wait(nodes, None, lambda: False)
-        if any(map(self._texts.is_under_way, nodes)):
-            return False
-        failed = [node for node in nodes if self._texts.text_of(node) is None]
-        if self._session.log is log and not self._texts.is_closed:
-            await self._texts.fall_back(failed, log)
-            fallbacks |= {node.key for node in failed}
-        return True

@@ -15,16 +15,11 @@ from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.parts import parts_of
 from context_summarize.summaries.services import Services
 
-_AT_ONCE = 500
-"""Hashes that are looked up together. The wanted one is mostly among the newest."""
-MOST_CUTS = 3
-"""Cuts that a session's own record holds, so that the last ones can be undone after a restart."""
-
 
 class Saved:
     """The cuts of one session in its store. Calls no provider.
 
-    A cut lies under the running hash of the rows that it was made from, and the last few also in the session's own
+    A cut lies under the running hash of the rows that it was made from, and the last two also in the session's own
     record, with its pins. Every hash begins with those of the prompts and of the settings that shape parts.
 
     Args:
@@ -42,9 +37,9 @@ class Saved:
         """The last write. It waits for the one before it, so that no older state overwrites a newer one."""
 
     def put(self, log: Log, cuts: Sequence[Cut]) -> None:
-        """Begins to save the newest of these cuts under its hash, and the last few with their pins as the session's."""
+        """Begins to save the newest of these cuts under its hash, and all with their pins as the session's own."""
         found = dict[str, Any]()
-        kept = [cut for cut in cuts if cut.since][-MOST_CUTS:]
+        kept = [cut for cut in cuts if cut.since]
         if kept and not kept[-1].changed_at and (hash_ := self._hash_of(log, kept[-1])) is not None:
             found[hash_] = to_data(kept[-1])
         if self._own is not None:
@@ -105,12 +100,11 @@ class Saved:
 
     async def _newest(self, log: Log, hashes: Sequence[str], beyond: int) -> Cut | None:
         """Returns the cut that lies under the last of these hashes, but not under the first `beyond`."""
-        for end in range(len(hashes), beyond, -_AT_ONCE):
-            newest_first = hashes[max(beyond, end - _AT_ONCE) : end][::-1]
-            records = await self._store.get_records(newest_first)
-            for hash_ in newest_first:
-                if (cut := await _cut(records.get(hash_), log)) is not None:
-                    return cut
+        newest_first = hashes[beyond:][::-1]
+        records = await self._store.get_records(newest_first)
+        for hash_ in newest_first:
+            if (cut := await _cut(records.get(hash_), log)) is not None:
+                return cut
         return None
 
     async def _hashes(self, log: Log) -> list[str]:

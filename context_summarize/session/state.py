@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
 
-from context_summarize.background import Turn, in_thread
+from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import PlanInput
 from context_summarize.core.entries import Entry
@@ -25,15 +24,12 @@ from context_summarize.redaction import traceback_of
 from context_summarize.session.beside import Written, retained_rows, written
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
-from context_summarize.session.saved import MOST_CUTS, Saved
+from context_summarize.session.saved import Saved
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Parts, Services
 from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
-
-MOST_COMPACTIONS = 2
-"""So many compactions run at most in ten requests, if the smallest possible request is still too large."""
 
 
 class Session:
@@ -41,34 +37,32 @@ class Session:
 
     * `log`: the rows, and what follows from them alone. It grows; another history is another log.
     * `texts`: the summaries by key. They come.
-    * `cuts`: the compactions, the newest last. A new cut is one assignment.
+    * `cuts`: the last compaction, and the one before it. A new cut is one assignment.
 
-    Beside them stands what only decides when to look and to wait: `is_resumed`, `made_at`, `last`, `last_at` and
-    `is_late` here, the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and
-    the providers' windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is
-    a cache.
+    Beside them stands what only decides when to look and to wait: `is_resumed`, `tight_at`, `last` and `is_late` here,
+    the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and the providers'
+    windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is a cache.
     """
 
     def __init__(self, services: Services, host: Host, texts: SummaryRegistry) -> None:
         self.services, self.host, self.texts = services, host, texts
-        self.turn = Turn()
-        """Held by whoever looks at the state to change the log or the cuts; not by rows that are added."""
+        self.turn = asyncio.Lock()
+        """Held by whoever looks at the state to change the log or the cuts; not by rows that are added, nor while a
+        request waits for summaries."""
         self.saved = Saved(services, host.session_id)
         self.log = self.fresh()
         self.thread = self._new_thread()
         """A cache: the readings of the log's rows."""
         self.cuts: tuple[Cut, ...] = (Cut(),)
-        """The newest last; the ones before it are for `undo`."""
+        """The one in force last; before it may stand the one that `undo` puts in force again."""
         self.is_resumed = False
         """True once the store was asked for the cuts of this log."""
         self._resuming = asyncio.Lock()
         """Held while it is asked: threads read the log for it."""
-        self.made_at: deque[int] = deque(maxlen=MOST_COMPACTIONS)
-        """How many requests had been served before each of the last compactions."""
-        self.last_at = math.inf
-        """The clock's time when the last request was served."""
+        self.tight_at = -math.inf
+        """How many requests had been served before the last compaction whose view did not fit."""
         self.last: tuple[Log | None, int, int] = (None, 0, 0)
-        """The log of that request, how many rows it had, and its budget."""
+        """The log of the last request, how many rows it had, and its budget."""
         self.is_late = False
         """True if it went on without summaries that it had waited for."""
         self.held: tuple[Cut | None, tuple[JsonRow, ...], int] = (None, (), 0)
@@ -107,7 +101,7 @@ class Session:
         """Begins with another log; `is_resumed` if it has no saved cut."""
         self.log, self.cuts, self.is_resumed = log, (Cut(pins=pins),), is_resumed
         self.thread, self.held, self.is_late = self._new_thread(), (None, (), 0), False
-        self.made_at.clear()
+        self.tight_at = -math.inf
 
     async def resume(self) -> None:
         """Takes up the saved cut of a new log, once. Calls no provider; not to be called by the holder of the turn."""
@@ -244,14 +238,14 @@ class Session:
 
     def put(self, cut: Cut) -> None:
         """Makes a cut the one in force, and begins to save it."""
-        self.cuts = (*self.cuts, cut)[-MOST_CUTS - 1 :]
+        self.cuts = (self.cut, cut)
         self.log.forget_before(self.log.row_of(cut.groups))
         self.texts.keep(nodes_of(self.log, cut))
         self.saved.put(self.log, self.cuts)
 
     def take_back(self, cut: Cut) -> None:
-        """Makes the cut before the newest one, or an older one, the one in force, and begins to save it."""
-        self.cuts = (*self.cuts[:-2], cut)
+        """Makes an earlier cut the one in force, and begins to save it."""
+        self.cuts = (cut,)
         self.texts.keep(nodes_of(self.log, cut))
         self.saved.put(self.log, self.cuts)
 

@@ -20,8 +20,6 @@ from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
 from context_summarize.summaries.services import Statistics
 
-_MOST_LOOKS = 8
-"""A preview makes at most so many plans; each uses texts that the store had for the plan before it."""
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
 
@@ -85,7 +83,7 @@ class Steering:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
             earlier = session.cuts[-2] if len(session.cuts) > 1 else await session.saved.before(log, cut)
             await session.texts.look_up(nodes_of(log, earlier))
-            async with session.turn.taken(in_hurry=True):
+            async with session.turn:
                 if session.log is log and session.cut is cut:
                     grown = await self._take_back(limits, earlier)
                     break
@@ -184,7 +182,7 @@ class Steering:
         shown = await session.shown()
         await session.cut_parts(limits)
         given = session.plan_input(shown, limits)
-        for _ in range(_MOST_LOOKS):
+        while True:  # each plan uses texts that the store had for the plan before it
             made = plan(given, "manual")
             await session.texts.look_up(made.missing)
             if not any(map(session.texts.text_of, made.missing)):

@@ -48,12 +48,29 @@ class Change:
 
 
 class Announcement:
-    """A compaction that may come: it is announced at most once, and closed exactly if it was."""
+    """The compaction that may come: it is announced once, whoever waits for it, and closed exactly if it was."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
+        self._users = 0
         self._open: tuple[int, int] | None = None
         """Tokens of the request and rows of the history when it was announced; None while it is not open."""
+
+    @property
+    def is_open(self) -> bool:
+        """True from the announcement on until it is closed."""
+        return self._open is not None
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Withdraws it after the block, unless others still want it."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self.withdraw()
 
     def open(self, reason: str, budget: int, used: int, rows: int) -> None:
         """Announces the compaction, unless that has been done; `rows` counts the history."""

@@ -22,13 +22,11 @@ from context_summarize.tokens.calibration import Meter
 logger = logging.getLogger(__name__)
 
 _INFO_SECONDS = 2.0
-"""Seconds that a provider has for each of two questions about its window."""
-_PAUSE = 1.0
-"""Seconds before a provider is asked again."""
+"""Seconds that a provider has for each of two questions about its window, and before it is asked again."""
 _MOST_TOKENS = 10**9
-"""A larger budget or window is absurd."""
+"""A larger budget or window is absurd; any bound of this size does."""
 _MOST_PROVIDERS = 8
-"""Providers whose last known windows are remembered."""
+"""Providers that are kept alive, with their last known windows. Any number of this size does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ class _Question:
     async def answer(self, config: Config, is_cancelled: Callable[[], bool]) -> Window | None:
         """Returns the window that the method reports, or has reported last; None if it has reported none."""
         now = asyncio.get_running_loop().time()
-        if (self.asking is None or self.asking.done()) and now >= self._asked_at + _PAUSE:
+        if (self.asking is None or self.asking.done()) and now >= self._asked_at + _INFO_SECONDS:
             self._asked_at = now
             self.asking = asyncio.create_task(self._ask(config), name="context-summarize:window")
         if self.asking is not None and not self.asking.done() and now < self._asked_at + _INFO_SECONDS:
@@ -134,10 +132,10 @@ class _Question:
 
 
 class Windows:
-    """The windows of a session's providers. Each provider is asked at most once a second; its last answer is kept.
+    """The windows of a session's providers. Each one is asked at most once in two seconds; its last answer is kept.
 
     `get_model_info()`, sync or async, reports the window, else `get_info().defaults`. A provider that raises, or takes
-    longer than two seconds for an answer, fails no request. While it hangs it is not asked again.
+    longer for an answer, fails no request. While it hangs it is not asked again.
     """
 
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:

@@ -24,12 +24,6 @@ SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False, "keep_recent":
 DOWN = ProviderUnavailableError("503", retryable=False)
 
 
-async def slowly(request: ChatRequest) -> str:
-    """Takes five seconds for each answer."""
-    await asyncio.sleep(5)
-    return answer(request)
-
-
 async def told(screen: Screen, provider: ScriptedProvider, **settings: Any) -> list[tuple[str, str]]:
     """The lines of a request that makes a compaction."""
     parts: dict[str, Any] = {"provider": lambda: provider, "host": screen}
@@ -49,9 +43,20 @@ async def test_a_compaction_is_one_line():
     assert re.fullmatch(r"context: [\d,]+ → [\d,]+ tokens, \d+ summar(y|ies), \d+\.\d s", line)
 
 
-def test_a_long_wait_is_told_while_it_lasts():
-    lines = run_virtually(told(Screen(), ScriptedProvider(then=slowly), max_concurrency=8))
-    assert [line.split(" ")[1] == "the" for _, line in lines] == [True, False]
+@pytest.mark.parametrize(("waited", "is_long"), [(2.8, False), (3.2, True)])
+def test_a_wait_of_more_than_three_seconds_is_told_while_it_lasts(waited, is_long):
+    async def slowly(request: ChatRequest) -> str:
+        await asyncio.sleep(waited / 4)  # a segment, and three levels of merges
+        return answer(request)
+
+    async def lines() -> list[str]:
+        clock = asyncio.get_running_loop().time
+        lines = await told(Screen(), ScriptedProvider(then=slowly), max_concurrency=8, clock=clock)
+        return [line for _, line in lines]
+
+    *first, last = run_virtually(lines())
+    assert last.endswith(f", {waited} s")
+    assert [line.split(" ")[1] for line in first] == ["the"] * is_long
 
 
 async def test_fallbacks_are_told_as_a_warning():

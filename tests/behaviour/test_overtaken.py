@@ -141,15 +141,6 @@ async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks():
     assert size(await ended(session, compacting, [*ROWS, *more])) <= size(view)
 
 
-@pytest.mark.parametrize("what", ["preview", "should_compact", "pin", "get_token_count"])
-async def test_the_user_is_answered_beside_compact(what):
-    session, compacting = await begun(100_000)
-    await asyncio.wait_for(getattr(session.manager, what)(*([2] if what == "pin" else [])), SOON)
-    assert not compacting.done()
-    after = await ended(session, compacting, ROWS)
-    assert (ROWS[1] in untimed(after)) == (what == "pin")
-
-
 def test_two_requests_at_once_wait_no_longer_than_one():
     """Of a provider that never answers, beside `compact()`: each is answered after `wait_seconds`, and fits."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
 from amplifier_core.llm_errors import ProviderUnavailableError
@@ -13,6 +14,7 @@ from tests.support.effort import full
 from tests.support.gated import Shortening
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder, recording
+from tests.support.rows import tool_session, user
 from tests.support.virtual import run_virtually
 
 TURN = 1.0
@@ -102,3 +104,24 @@ def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction():
     assert len(failed) == 2
     summaries = {data["key"] for data in made.host.of("context-summarize:summary")}
     assert set(failed) <= summaries, "what failed ahead was never made"
+
+
+async def test_summaries_are_begun_two_thirds_of_the_way_to_the_next_compaction():
+    made, turns = Managed(12_000, compact_threshold=0.5, segment_tokens=512), count()
+    while not made.provider.calls:
+        await made.add(tool_session(1, size=600, start=next(turns)))
+        await made.view()
+        await made.manager.settle()
+    assert 4_000 <= await made.manager.get_token_count() < 4_500
+
+
+async def test_the_next_compaction_comes_twenty_rows_later_at_the_earliest_unless_the_base_is_full():
+    """Its cost is a new prompt cache."""
+    made = Managed(24_000, compact_threshold=0.5, segment_tokens=512, keep_recent=4, prefetch=False)
+    await (await made.take(tool_session(15, size=2_400))).view()
+    assert made.host.compactions == 1
+    large, rows = [user("word " * 14_000), *(user(f"{at}") for at in range(40))], 0
+    while made.host.compactions == 1:
+        await (await made.add([large[rows]])).view()
+        rows += 1
+    assert rows == 20

@@ -164,31 +164,6 @@ async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_t
     assert not task.cancelled(), "the request never came to its end"
 
 
-PAIRS = (("pre_compact", "post_compact"), ("compaction_started", "compaction_finished"))
-
-
-@pytest.mark.parametrize("setup", [{}, {"provider": failing}], ids=["plain", "a provider that fails"])
-async def test_what_a_cancelled_compact_has_announced_is_closed(setup):
-    """At every turn of the event loop, without another call; the next compaction is announced again."""
-    cancelled = 0
-    for steps in turns():
-        session = await ready(budget=100_000, **setup)
-        task = await cancelled_after(session.manager.compact(), steps)
-        cancelled += task.cancelled()
-        await settle()
-        told = [name.removeprefix("context:") for name in session.host.names() if name.startswith("context:")]
-        for begun, ended in PAIRS:
-            pair = [name for name in told if name in (begun, ended)]
-            assert pair in ([], [begun, ended])
-        await session.manager.compact()
-        assert events(session)[0] == events(session)[1] == len(session.host.of("context:compaction_finished"))
-        await session.manager.close()
-        if not task.cancelled():
-            break
-    assert cancelled > 1
-    assert not task.cancelled(), "compact() never came to its end"
-
-
 async def waiting(**given: Any) -> tuple[Managed, asyncio.Task[Rows]]:
     """A session whose request waits for summaries."""
     session = await ready(**{"provider": Gated, **given})

@@ -18,7 +18,6 @@ from tests.support.gated import answer
 from tests.support.recorder import Recorder
 from tests.support.rows import assistant, feed, hook, tool_session, user
 from tests.support.saved import saved
-from tests.support.session import Host
 from tests.support.views import untimed
 from tests.support.virtual import Threads, run_virtually
 
@@ -83,18 +82,6 @@ class TestTheNextSession:
             assert untimed(made.messages) == rows
             assert await made.get_token_count() == await plain.get_token_count() > 0
             assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
-
-    async def test_a_session_of_the_kernel_is_continued(self, path, monkeypatch):
-        """With the statistics as a capability."""
-        added: Rows = []
-        for _ in range(2):
-            host = await Host(monkeypatch, {"persistence": {"path": str(path)}}).start()
-            assert untimed(await host.context.get_messages()) == added
-            await host.talk(2)
-            added += host.loop.added
-            assert (await host.session.coordinator.get_capability("context.statistics")()).messages == len(added) > 0
-            await host.end()
-        assert await kept(path) == added
 
 
 @pytest.mark.parametrize(

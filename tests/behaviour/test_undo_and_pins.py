@@ -11,7 +11,7 @@ from context_summarize.errors import SteeringError
 from context_summarize.testing import JsonRow
 from tests.support.gated import settle
 from tests.support.managed import Managed
-from tests.support.recorder import Clock, Recorder
+from tests.support.recorder import Recorder
 from tests.support.rows import call, result, tool_session, user
 from tests.support.views import nodes, notes, untimed
 from tests.support.virtual import Threads, run_virtually
@@ -150,41 +150,7 @@ def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned():
     run_virtually(pin_meanwhile(), threads)
 
 
-HOUR = 3_600
-"""Seconds after which no provider's prompt cache is warm."""
-
-
 @pytest.mark.parametrize("wrong", ["1", 1.0, True, None])
 async def test_what_is_no_place_of_a_summary_is_refused(wrong):
     with pytest.raises(TypeError, match=f"summary must be a whole number, 1 for the oldest summary; got {wrong!r}"):
         await Session().manager.show(wrong)
-
-
-class TestColdCache:
-    async def session(self) -> tuple[Session, Clock]:
-        """A session near its threshold whose summaries are ready, and its clock."""
-        clock = Clock()
-        session = Session(prefetch=True, clock=clock, sleep=clock.sleep)
-        for _ in range(12):
-            await session.talk()
-            await session.manager.settle()
-        assert 0.5 * BUDGET < await session.manager.get_token_count() < 0.7 * BUDGET
-        assert session.provider.calls > 0
-        return session, clock
-
-    async def test_after_a_pause_a_compaction_is_made_of_what_is_ready(self):
-        """Below the threshold, without a call and without waiting; the event says why."""
-        session, clock = await self.session()
-        calls = session.provider.calls
-        clock.time += HOUR + 1
-        assert nodes(await session.talk())
-        assert session.host.of("context:pre_compact")[0]["reason"] == "cold_cache"
-        assert clock.slept == []
-        await session.manager.settle()
-        assert session.provider.calls == calls
-
-    @pytest.mark.parametrize(("pause", "turns"), [(HOUR - 1, 1), (9_000, 0)], ids=["a warm cache", "no new row"])
-    async def test_without_a_long_pause_or_new_rows_nothing_is_done(self, pause, turns):
-        session, clock = await self.session()
-        clock.time += pause
-        assert nodes(await session.talk(turns)) == []

@@ -81,9 +81,9 @@ async def test_a_host_that_has_cancelled_waits_for_nothing(hosts, tmp_path):
 async def test_a_short_session_pays_for_no_summary_and_one_that_goes_on_has_its_first_ones_in_time(hosts):
     """As those of sub-agents stay short."""
     host = await hosts({"shorten_tool_results": "auto"})
-    await host.talk(6)
+    await host.talk(4)
     assert host.provider.summary_requests == []
-    await host.talk(6)
+    await host.talk(8)
     assert len(host.provider.summary_requests) > 0
     assert (await host.context.statistics()).waits == 0
 
@@ -118,8 +118,8 @@ class StuckStore(MemoryStore):
         self.put = self.put_record = self.close = lambda *_: host.hang()  # type: ignore[method-assign, assignment]
 
 
-@pytest.mark.parametrize("finishes", [True, False], ids=["finish and close", "close alone"])
-def test_the_whole_end_takes_five_seconds_whatever_hangs(tmp_path: Path, finishes: bool) -> None:
+@pytest.mark.parametrize(("finishes", "most"), [(True, 5), (False, 2)], ids=["finish and close", "close alone"])
+def test_the_whole_end_takes_five_seconds_whatever_hangs(tmp_path: Path, finishes: bool, most: float) -> None:
     """In virtual time. Some hosts do not tell of the end before they clean up."""
     disk = Threads()
 
@@ -139,7 +139,7 @@ def test_the_whole_end_takes_five_seconds_whatever_hangs(tmp_path: Path, finishe
                 if finishes:
                     await made.finish()
                 await made.close()
-            assert loop.time() - began <= 5
+            assert 0.85 * most < loop.time() - began <= most
         finally:
             host.go.set()
             disk.go_on()

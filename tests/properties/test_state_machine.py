@@ -8,148 +8,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import tempfile
-from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
 
-from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError, RateLimitError
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import precondition, rule
 
-from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
-from context_summarize.testing import MemoryStore, ScriptedProvider
-from tests.properties.rules import Rows, check_fits, check_rules, marks_of, rendered
+from tests.properties.life import AT_ONCE, BUDGETS, FAULTS, Life, lasting, steps
+from tests.properties.rules import Rows, check_rules
 from tests.properties.strategies import histories, single, tool_run
 from tests.support.effort import RUNS
-from tests.support.gated import question
-from tests.support.recorder import Clock, SlowHooks
 from tests.support.saved import saved
 from tests.support.views import untimed
 
-BUDGETS = [250, 400, 800, 2_000, 8_000]
-FAULTS: dict[str, BaseException | str] = {
-    "unavailable": ProviderUnavailableError("down", provider="moody"),
-    "rate": RateLimitError("slow down", provider="moody", retry_after=3.0),
-    "auth": AuthenticationError("no key", provider="moody"),
-    "cancelled": asyncio.CancelledError(),
-    "bug": RuntimeError("a bug of the provider's"),
-    "empty": "",
-    "too long": "word " * 20_000,
-}
-"""What a provider in trouble raises or answers."""
-WINDOW, MOST = 10, 2
-AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count"]
-"""What a host does while rows come."""
 
-
-class Moody(ScriptedProvider):
-    """Answers, fails or hangs as it is told; every answer is another one, so that no two merges look alike."""
-
-    def __init__(self) -> None:
-        super().__init__(then=self._say, name="moody", context_window=200_000, max_output_tokens=4_000)
-        self.mood = "good"
-        self.go = asyncio.Event()
-        self.answered: list[str] = []
-        self.written = 0
-
-    async def _say(self, request: Any) -> str:
-        if self.mood == "hang":
-            await self.go.wait()
-        fault = FAULTS.get(self.mood)
-        if isinstance(fault, BaseException):
-            raise fault
-        if fault is not None:
-            return fault
-        self.answered.append(question(request))
-        self.written += 1  # no two texts are equal, also where answers were lost
-        return f"Goal: part {self.written}."
-
-
-async def steps(many: int, until: Callable[[], bool] = lambda: False) -> None:
-    """Let the event loop turn so many times."""
-    for _ in range(many):
-        if until():
-            return
-        await asyncio.sleep(0)
-
-
-def lasting(view: Rows) -> Rows:
-    """The view without rows of hooks and of the moment: a record does not say whether they are shown or shortened."""
-    return [row for row in view if marks_of(row).get("source") != "hook" and not row.get("ephemeral")]
-
-
-class ManagerMachine(RuleBasedStateMachine):
-    """One manager's life, with what it must be like kept beside it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.manager: SummarizingContextManager | None = None
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Run this to its end; nothing may hang."""
-        return self.loop.run_until_complete(asyncio.wait_for(work, 60))
-
-    @initialize(
-        rows=histories(12),
-        settings=st.fixed_dictionaries(
-            {
-                "keep_recent": st.sampled_from([0, 2, 10]),
-                "wait_seconds": st.sampled_from([0, 60, 60]),
-                "summary_share": st.sampled_from([0.1, 0.25]),
-                "prefetch": st.booleans(),
-            },
-            optional={"segment_tokens": st.just(64)},
-        ),
-        in_file=st.booleans(),
-    )
-    def begin(self, rows: Rows, settings: dict[str, Any], in_file: bool) -> None:
-        """A new session with some history, which a file of its own may hold."""
-        self.folder = tempfile.TemporaryDirectory()
-        self.recorder, self.clock, self.store = SlowHooks(session_id="one"), Clock(), MemoryStore()
-        self.settings = {**settings, "persistence": {"path": f"{self.folder.name}/history.jsonl"} if in_file else None}
-
-        async def start() -> None:
-            self.provider = Moody()
-            self.manager = self.new_manager()
-            await self.manager.set_messages(copy.deepcopy(rows))
-
-        self.run(start())
-        self.rows: Rows = copy.deepcopy(rows)
-        self.budget = 800
-        self.prompt: str | None = None
-        self.heard = False
-        """Whether a provider's figures may correct what is measured."""
-        self.served = 0
-        self.fired: list[int] = []
-        """How many requests had been served at each compaction."""
-        self.told = 0
-        self.floors: list[int] = []
-        """Compactions in the last requests that left the view over its budget."""
-        self.replaced()
-
-    def new_manager(self) -> SummarizingContextManager:
-        """One over the store of this life."""
-        return SummarizingContextManager(
-            self.recorder, store=self.store, clock=self.clock, sleep=self.clock.sleep, **self.settings
-        )
-
-    @property
-    def made(self) -> SummarizingContextManager:
-        assert self.manager is not None
-        return self.manager
-
-    def replaced(self) -> None:
-        """The history is another one: earlier views and compactions bind no more."""
-        self.before: Rows | None = None
-        # A compaction that nobody has looked at counts for the throttle all the same.
-        self.fired += [self.served] * self.recorder.names()[self.told :].count("context:compaction")
-        self.told = len(self.recorder.events)
-        """Events before the last view."""
-        self.weighed: tuple[Any, ...] | None = None
+class ManagerMachine(Life):
+    """What may happen in it."""
 
     @rule(rows=st.one_of(single(), single(), tool_run()))
     def add(self, rows: Rows) -> None:
@@ -192,16 +66,6 @@ class ManagerMachine(RuleBasedStateMachine):
         """The host saves the history and loads it again, its own filtering in between."""
         self.give(saved(self.rows))
 
-    def give(self, rows: Rows) -> None:
-        """Another history; the file of a session keeps what a host's copy of it lacks."""
-        self.run(self.made.set_messages(copy.deepcopy(rows)))
-        if self.settings["persistence"] is not None:
-            given, rows = rows, untimed(self.run(self.made.get_messages()))
-            assert saved(rendered(rows)) == saved(rendered(given))
-        if rows != self.rows:
-            self.rows = rows
-            self.replaced()
-
     @rule()
     def clear(self) -> None:
         """The user begins anew."""
@@ -239,14 +103,6 @@ class ManagerMachine(RuleBasedStateMachine):
             self.before = None
         self.prompt = prompt
 
-    async def set_prompt(self, prompt: str | None) -> None:
-        async def factory() -> str:
-            await asyncio.sleep(0)
-            assert prompt is not None
-            return prompt
-
-        await self.made.set_system_prompt_factory(None if prompt is None else factory)
-
     @rule(
         tokens=st.sampled_from([-5, 0, 90, 700, 5_000, 10**12]),
         status=st.sampled_from(["ok", "error"]),
@@ -257,35 +113,6 @@ class ManagerMachine(RuleBasedStateMachine):
         self.heard = True
         data = {"provider": "moody", "status": status, "usage": {kind: tokens, "output_tokens": 5}}
         self.run(self.made.observe_response("llm:response", data))
-
-    async def do(self, name: str) -> Any:
-        """Something that a host calls; the user may be refused."""
-        calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-            "view": lambda: self.made.get_messages_for_request(self.budget, self.provider),
-            "pin": lambda: self.made.pin(1),
-            "count": self.made.get_token_count,
-        }
-        call = calls.get(name) or getattr(self.made, name)
-        with contextlib.suppress(SteeringError):
-            return await call()
-
-    async def together(self, *works: Coroutine[Any, Any, Any]) -> list[Any]:
-        """What these return; with a provider that hangs, the host gives up waiting after a while."""
-        tasks = [asyncio.ensure_future(work) for work in works]
-        while not all(task.done() for task in tasks):
-            if self.provider.mood == "hang":
-                await steps(150, lambda: all(task.done() for task in tasks))
-                self.recorder.is_cancelled = True
-            await asyncio.wait(tasks, timeout=0.2)
-            self.recorder.is_cancelled = False
-        return [task.result() for task in tasks]
-
-    async def request(self) -> Rows:
-        [view] = await self.together(self.do("view"))
-        return list(view)
-
-    def nothing_is_late(self) -> bool:
-        return bool(self.settings["wait_seconds"] and self.provider.mood != "hang" and not self.under_way())
 
     @rule(many=st.sampled_from([1, 1, 2, 5]))
     def view(self, many: int) -> None:
@@ -395,66 +222,6 @@ class ManagerMachine(RuleBasedStateMachine):
             await asyncio.wait([task])
 
         self.run(work())
-
-    def under_way(self) -> set[asyncio.Task[Any]]:
-        """What goes on although the host waits for nothing."""
-        return asyncio.all_tasks(self.loop)
-
-    def check(self, view: Rows, at: int) -> None:
-        """One view against its history and what was served before; `at`: events before it."""
-        compactions = [data for name, data in self.recorder.events[self.told :] if name == "context:compaction"]
-        check_rules(view, self.rows)
-        weight = (len(self.rows), self.budget, self.prompt)
-        # Of the last ten requests a cancelled one may have been served.
-        on_demand = self.recorder.names()[self.told : at].count("context:compaction")
-        held_back = on_demand + sum(self.served - fired < WINDOW + 2 for fired in self.fired) >= MOST
-        if weight != self.weighed and not held_back:
-            check_fits(view, self.budget, self.run(self.made.get_token_count()) if self.heard else None)
-        self.served += weight != self.weighed  # hosts may ask several times for one request
-        self.weighed = weight
-        if self.prompt is not None:
-            assert view[0]["content"] == self.prompt
-        if self.before is not None and not compactions:
-            assert view[: len(self.before)] == self.before
-        in_request = [data for name, data in self.recorder.events[at:] if name == "context:compaction"]
-        floors = sum(data["after_tokens"] > data["budget"] for data in in_request)
-        self.floors = [*self.floors, floors][-WINDOW:]
-        assert sum(self.floors) <= MOST, "a floor that cannot shrink fires again and again"
-        self.fired += [self.served] * len(compactions)
-        self.before, self.told = copy.deepcopy(view), len(self.recorder.events)
-
-    @invariant()
-    def history_is_whole(self) -> None:
-        """Rule 1."""
-        if self.manager is not None:
-            assert untimed(self.run(self.manager.get_messages())) == self.rows
-
-    @invariant()
-    def events_are_whole(self) -> None:
-        """Rule 5 and 10: announcements are closed, compactions told once, keys summarised once."""
-        if self.manager is None:
-            return
-        told = Counter(self.recorder.names())
-        pre, post, made = (told[f"context:{name}"] for name in ("pre_compact", "post_compact", "compaction"))
-        assert made <= post <= pre
-        keys = [data["key"] for data in self.recorder.of("context-summarize:summary")]
-        assert len(keys) == len(set(keys))
-        assert len(self.provider.answered) == len(set(self.provider.answered)), "asked twice for one text"
-
-    def teardown(self) -> None:
-        """The session ends: within a second, and nothing of ours is left."""
-        try:
-            if self.manager is not None:
-                self.loop.run_until_complete(asyncio.wait_for(self.manager.close(), 30))
-                self.loop.run_until_complete(steps(3))
-                self.folder.cleanup()
-                assert not self.under_way(), self.under_way()
-        finally:
-            for task in asyncio.all_tasks(self.loop):
-                task.cancel()
-            self.loop.run_until_complete(steps(2))
-            self.loop.run_until_complete(self.loop.shutdown_default_executor())
-            self.loop.close()
 
 
 TestManagerMachine = ManagerMachine.TestCase

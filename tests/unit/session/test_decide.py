@@ -48,3 +48,11 @@ def test_where_a_compaction_is_due_and_what_it_leaves_are_shares_of_the_base():
     """Here of 1,000 tokens."""
     assert (LIMITS.threshold_room, LIMITS.target_room, LIMITS.most_left) == (500, 150, 400)
     assert [LIMITS.due_after(left) for left in (0, 200, 600)] == [500, 520, 760]
+
+
+def test_the_thread_has_a_tenth_of_a_small_base_and_less_of_a_larger_one():
+    """By default 4,400 tokens at most."""
+    small = [own_limits(Config(summary_share=0.5), budget, 0).notes_room for budget in (8_000, 16_000, 32_000)]
+    assert small[:2] == [800, 1_600]
+    assert small[2] < 2_500
+    assert own_limits(Config(), 1_000_000, 0, 60_000).notes_room == pytest.approx(4_400, rel=0.01)

@@ -8,6 +8,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock, Mock
+from weakref import WeakSet
 
 import pytest
 from hypothesis import example, given
@@ -16,6 +17,10 @@ from hypothesis import strategies as st
 from context_summarize.config import Config
 from context_summarize.session.host import find_provider
 from context_summarize.session.windows import Window, Windows, request_budget
+from context_summarize.testing import ScriptedProvider
+from tests.support.managed import Managed
+from tests.support.recorder import Recorder
+from tests.support.rows import tool_session, user
 from tests.support.virtual import run_virtually
 
 
@@ -126,6 +131,32 @@ def test_who_hangs_is_not_asked_again_meanwhile_and_its_last_known_window_counts
     run_virtually(session())
 
 
+def test_a_provider_is_asked_every_two_seconds_and_has_two_for_each_answer():
+    """However often its window is wanted."""
+
+    async def session() -> tuple[int, float]:
+        loop, quick, windows = asyncio.get_running_loop(), Hanging(1_000), Windows(Config())
+        for _ in range(100):
+            assert await windows.of(quick) == KNOWN
+            await asyncio.sleep(0.1)
+        began, hangs = loop.time(), Hanging()
+        await windows.of(SimpleNamespace(get_model_info=hangs.get_model_info, get_info=hangs.get_model_info))
+        hangs.released.set()
+        return quick.asked, loop.time() - began
+
+    asked, taken = run_virtually(session())
+    assert asked == 5
+    assert taken == pytest.approx(4, abs=0.5)
+
+
+async def test_a_host_with_a_new_provider_for_each_request_keeps_none_for_long_in_memory():
+    windows, alive = Windows(Config()), WeakSet[Hanging]()
+    for _ in range(100):
+        alive.add(provider := Hanging(1))
+        await windows.of(provider)
+    assert len(alive) < 20
+
+
 def test_a_question_that_hangs_ends_with_the_session():
     async def session() -> None:
         windows, never = Windows(Config()), asyncio.Event()
@@ -188,3 +219,28 @@ def test_a_provider_is_meant_by_mount_name_instance_id_module_id_or_its_own_name
     }
     assert {name: find_provider(name, mounted) for name in meant} == meant
     assert find_provider("provider-openai", {"small": small, "openai-work": work}) is work
+
+
+@pytest.mark.parametrize("listed", [3, 30])
+async def test_a_request_ends_with_twenty_of_the_hosts_jobs_at_most(listed):
+    host: Any = Recorder()
+    host.get_capability = {"context.active_operations": [{"job": f"job-{at}"} for at in range(listed)]}.get
+    made = await Managed(100_000, host=host).add([user("Hello.")])
+    assert str((await made.view())[-1]["content"]).count("job-") == min(listed, 20)
+
+
+def test_a_role_that_is_never_resolved_costs_a_session_ten_seconds_once():
+    async def session() -> tuple[float, int]:
+        loop, never = asyncio.get_running_loop(), asyncio.Event()
+        host: Any = Recorder({"main": ScriptedProvider()})
+        host.get_capability = {"model_role_resolver": SimpleNamespace(resolve=lambda _: never.wait())}.get
+        made = await Managed(900, host=host, summary_model_role="fast", keep_recent=4).take(tool_session(12))
+        for _ in range(3):
+            await (await made.add(tool_session(4))).view()
+        taken = loop.time()
+        await made.manager.close()
+        return taken, made.host.compactions
+
+    taken, compactions = run_virtually(session())
+    assert taken == pytest.approx(10, abs=1)
+    assert compactions > 1
