@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import regex
 
 from context_summarize.recall.answer import RECORD, Answers, RecallAnswer
@@ -13,8 +15,10 @@ _QUOTED, _NAMED = 8, 20
 """Most places that are quoted, and most further ones with a line each."""
 _PLACE, _LINE = 1_200, 160
 """Most characters of a place, and of a line that shows a message."""
-_SEEN = 0.5
-"""Factor of the score of a row that the view still shows."""
+_BESIDE, _SEEN, _USER = 0.4, 0.5, 1.5
+"""A message's score gains this share of a neighbour's, because a question and its answer are neighbours. Factors of the
+score: of a row that the view still shows, and of the user's words if a question asks for them."""
+_ASKS_USER = re.compile(r"(?i)\b(?:users?|customers?|i|me|my|we|our)\b")
 _GAP = regex.compile(r"\n[^\n\p{L}]*(?=\n)")
 """The end of a comment or function: a line without letters, which is blank or holds a closing bracket."""
 
@@ -22,11 +26,15 @@ _GAP = regex.compile(r"\n[^\n\p{L}]*(?=\n)")
 class Places:
     """Makes answers from what the index has found; rows after `summarised`, if it is not 0, count less."""
 
-    def __init__(self, answers: Answers, found: Findings, summarised: int) -> None:
+    def __init__(self, answers: Answers, found: Findings, question: str, summarised: int) -> None:
         self._answers, self._rows, self._found, self._summarised = answers, answers.rows, found, summarised
+        self._asks_user = _ASKS_USER.search(question) is not None
+        self._own = {hit.number: hit.score for hit in found.hits}
 
     def _rank(self, hit: Hit) -> tuple[bool, float, int]:
-        score = hit.score * (_SEEN if hit.number > self._summarised > 0 else 1.0)
+        score = hit.score + _BESIDE * max(self._own.get(hit.number + at, 0.0) for at in (-1, 1))
+        score *= _SEEN if hit.number > self._summarised > 0 else 1.0
+        score *= _USER if self._asks_user and self._rows.row(hit.number).by_user else 1.0
         return self._has_few(hit), -score, -hit.number
 
     def _has_few(self, hit: Hit) -> bool:

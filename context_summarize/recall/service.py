@@ -52,7 +52,7 @@ class RecallService:
             return answers.messages(first, last, offset)
         has_range = query.messages is not None
         found = self._search(answers.rows, query.words, first, last, every_place=has_range)
-        return Places(answers, found, summarised).quoted(in_order=has_range)
+        return Places(answers, found, query.words, summarised).quoted(in_order=has_range)
 
     def _search(self, rows: Rows, words: str, first: int, last: int, *, every_place: bool = False) -> Findings:
         """Adds the rows that the index lacks, and searches some of them; see `PassageIndex.find`."""

@@ -246,6 +246,22 @@ class TestByWords:
         assert "\n→ [m3] the user: leave the design out of it" in (await ask(rows, words="commit design.md")).text
 
     @pytest.mark.parametrize(
+        ("words", "pleases", "best"),
+        [("amber green header", 0, 2), ("my amber green header", 8, 1), ("my amber green header", 11, 2)],
+    )
+    async def test_the_users_words_come_first_where_the_question_asks_for_the_user(self, words, pleases, best):
+        """If they fit about as well."""
+        rows = [user(f"Make the header green{', please' * pleases}."), assistant("The amber header is green."), *FILLER]
+        assert (await ask(rows, words=words)).messages[0] == best
+
+    @pytest.mark.parametrize(("padding", "best"), [(4, 1), (5, 33)])
+    async def test_a_message_counts_more_beside_one_that_fits_too(self, padding, best):
+        """A question and its answer are neighbours; a message alone comes first where it fits much better."""
+        said = [f"{text}{' of these' * padding}." for text in ("Which port", "It is the port 80")]
+        rows = [user(said[0]), assistant(said[1]), *FILLER, assistant("The port is 90.")]
+        assert (await ask(rows, words="port")).messages[0] == best
+
+    @pytest.mark.parametrize(
         ("words", "summarised", "shown", "best"),
         [
             ("port", "The port is 80.", "The port is 90.", 1),
