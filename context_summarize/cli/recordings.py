@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,7 +62,10 @@ _COLUMNS = ("Before", "Tokens", "Summaries", "Failed", "Shorter", "Waited", "Why
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=CONFIG_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", metavar="FILE.html", help="Also write the replay as an HTML page.")
-def replay_command(session: str, settings: tuple[str, ...], show_view: bool, html: str | None, **asked: Any) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all figures, and nothing else.")
+def replay_command(
+    session: str, settings: tuple[str, ...], show_view: bool, html: str | None, as_json: bool, **asked: Any
+) -> None:
     """Replay a recorded session and check every request.
 
     The command adds the messages of SESSION one by one. Before every assistant message it asks the module for the
@@ -79,7 +83,12 @@ def replay_command(session: str, settings: tuple[str, ...], show_view: bool, htm
     if html is not None:
         Path(html).write_text(render_page(result, recording.name), "utf-8", newline="\n")
         remark(f"The report is in {html}; a browser opens it.", "green")
-    _print(recording.name, result, show_view=show_view)
+    if as_json:
+        view = {"last_view": result.last_view} if show_view else {}
+        text = json.dumps({"file": recording.name, **result.as_data(), **view}, indent=2)
+        click.echo(text.replace("\x7f", "\\u007f"))  # it must not control the terminal
+    else:
+        _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         remark(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else 3)

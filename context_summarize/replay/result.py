@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -132,6 +132,22 @@ class ReplayResult:
             called = f"{self.provider} was called {counted(self.totals.calls, 'time')} and wrote none"
             return f"NO SUMMARIES: {called}: {self.last_failure}. Check the provider (--provider, --model)."
         return None
+
+    def as_data(self) -> dict[str, Any]:
+        """Returns the figures, compactions and checks as JSON has them, without rows."""
+        return {
+            "provider": self.provider,
+            "budget": self.budget,
+            "history_tokens": self.history_tokens,
+            "requests": len(self.requests),
+            "largest_request": self.largest_view,
+            "dollars": self.dollars,
+            "dollars_whole_history": self.dollars_whole_history,
+            "statistics": asdict(self.totals),
+            "compactions": [{"row": one.row, **one.event} for one in self.compactions],
+            "checks": [{**asdict(check), "ok": check.ok} for check in self.checks],
+            "problem": self.problem,
+        }
 
 
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -66,6 +67,18 @@ def test_a_reader_gets_tables_within_80_columns(session: Path) -> None:
     assert "requests of at most 4,000." in words(told)
     assert "Provider: offline. It is not a model" in told.stdout
     assert "…" not in told.stdout
+
+
+def test_programs_get_one_object_with_what_readers_see(session: Path) -> None:
+    told, shown = run(session, *NARROW, "--json", "--show-view"), run(session, *NARROW)
+    data = json.loads(told.stdout)
+    assert (told.exit_code, data["file"], data["problem"]) == (0, "session.jsonl", None)
+    assert line(shown, "Largest request").startswith(f"{data['largest_request']:,} ")
+    assert line(shown, "Dollars").startswith(f"{data['dollars']:.2f} ")
+    assert f"{data['compactions'][-1]['tokens']:,} " in shown.stdout
+    assert [check["ok"] for check in data["checks"]] == [True] * 4
+    assert data["statistics"]["compactions"] == len(data["compactions"])
+    assert data["last_view"][-1]["role"]
 
 
 def test_the_page_is_written_and_what_is_left_out_is_told_beside_the_tables(session: Path) -> None:
