@@ -7,15 +7,15 @@ from itertools import chain, groupby, pairwise
 
 from context_summarize.messages.rows import Call
 from context_summarize.notes.prose import GAP, cut, flat, sentences_of
-from context_summarize.notes.reading import texts_of
+from context_summarize.notes.reading import SENTENCE, texts_of
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.groups import PartRow
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 USER, AGENT, CALL = "The user: ", "The agent: ", "Call: "
 """The beginning of a line of each."""
-_LONGEST, _SHORT = 320, 120
-"""Characters of the longest line, and of the longest argument or result in it."""
+_SHORT = 120
+"""Characters of the longest argument or result in a line."""
 _OF_AGENT = 0.6
 """Share of the room that the agent's lines get before the user's, which the thread may hold."""
 
@@ -57,7 +57,7 @@ def _lines(rows: Sequence[PartRow]) -> Iterator[str]:
         elif row.role == "user" and (said := flat(row.said)):
             yield from _turn(calls, closing)
             closing, calls = "", {}
-            yield USER + cut(said, _LONGEST)
+            yield USER + cut(said, SENTENCE)
     yield from _turn(calls, closing)
 
 
@@ -71,7 +71,7 @@ def _turn(calls: Mapping[str, str], closing: str) -> Iterator[str]:
         # The last line of a file says little, so a result stands only behind a command or a question.
         yield f"{call} → {result}" if result and call.count(" ") > 2 else call
     if closing:
-        yield AGENT + cut(closing, _LONGEST)
+        yield AGENT + cut(closing, SENTENCE)
 
 
 def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> str:

@@ -13,8 +13,8 @@ from context_summarize.notes.prose import cut, sentences_of, terms_of
 from context_summarize.notes.rules import folded, has_sign
 from context_summarize.transcript.groups import PartRow
 
-_SENTENCE, _READ = 400, 4_000
-"""Characters of a quoted sentence, and of those that are searched for signs and compared."""
+SENTENCE = 400
+"""Characters of a quoted sentence."""
 _CLOSING = 240
 """Characters of the agent's closing words."""
 _SHORT = 300
@@ -100,9 +100,9 @@ def _sentences(number: int, text: str, signs: re.Pattern[str], *, in_result: boo
         for said in sentences_of(part):
             place += 1
             if any(map(str.isalnum, said)):
-                start = said[:_READ]
-                is_rule = has_sign(signs, start)
-                yield Sentence(number, place, cut(said, _SENTENCE), folded(start), terms_of(start), is_rule, in_result)
+                text = cut(said, SENTENCE)
+                is_rule = has_sign(signs, text)
+                yield Sentence(number, place, text, folded(said), terms_of(said), is_rule, in_result)
         place += 1
 
 

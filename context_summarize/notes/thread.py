@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, groupby, pairwise, zip_longest
 
 from context_summarize.notes.prose import GAP, has_digit
@@ -18,18 +19,12 @@ _MOST_NAMES, _NAMES = 350, 0.2
 """Tokens of the line of names, and its share of the room; the smaller one counts."""
 _ENDS = 0.15
 """Share of the room that is reserved for the ends of turns."""
-_LEFT_OUT = 12
-"""Tokens of the line that counts the sentences left out."""
-_MARK = 8
-"""Tokens of a line's mark and end, and of a gap."""
 _SHORT_MESSAGE = 40
 """A message of at most this many characters belongs to the one before it: "Not to Bob.", "undo it"."""
 _PARTS = 8
 """Parts of the session that take turns, so that no part is left out."""
-_FIGURE, _OVERHEAD = 6.0, 10
-"""Weight of a term with a digit, beside 1 for a word; and tokens added to the size of a sentence that is weighed."""
-_MOST_MISSES = 50
-"""After more sentences than this that do not fit, it tries no more."""
+_FIGURE = 6.0
+"""Weight of a term with a digit, beside 1 for a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +44,21 @@ def thread_text(readings: Sequence[Reading], beside: Beside, room: int, count: C
     newest_first = dict.fromkeys(name for one in reversed(readings) for name in reversed(one.names))
     unseen = (name for name in newest_first if name not in beside.text)
     names = _names(unseen, min(_MOST_NAMES, int(room * _NAMES)), count)
-    room -= _LEFT_OUT + count(names) + 1
+    said = [sentence for one in readings for sentence in one.said]
+    room -= count(_left_out(len(said))) + count(names) + 2
     for_ends = int(room * _ENDS)
-    words = _Words([sentence for one in readings for sentence in one.said], beside, room - for_ends, count)
+    words = _Words(said, beside, room - for_ends, count)
     words.choose()
     words.room += for_ends
     ends = _ends(readings, beside, words, count)
     lines = [*_lines(words, ends)]
     if lines and words.left:
-        lines.append(f"({len(words.left):,} more of the user's sentences are left out.)")
+        lines.append(_left_out(len(words.left)))
     return "\n".join([*lines, names] if names else lines)
+
+
+def _left_out(sentences: int) -> str:
+    return f"({sentences:,} more of the user's sentences are left out.)"
 
 
 def _names(names: Iterable[str], room: int, count: Count) -> str:
@@ -84,7 +84,7 @@ def _ends(readings: Sequence[Reading], beside: Beside, words: _Words, count: Cou
     taken = dict[int, Reading]()
     for asked, end in reversed(ends.items()):
         if end.number not in beside.whole and end.closing not in beside.text:
-            size = count(end.closing) + 2 * _MARK
+            size = count(end.closing) + 2 * words.mark
             if size > words.room:
                 break
             words.room -= size
@@ -117,7 +117,9 @@ class _Words:
     """The user's sentences, and those of them that are chosen for quotation."""
 
     def __init__(self, said: Sequence[Sentence], beside: Beside, room: int, count: Count) -> None:
-        self._said, self._quoted, self.room, self._count = said, beside.quoted, room, count
+        self._said, self._quoted, self.room, self._count = said, beside.quoted, room, cache(count)
+        self.mark = count(f"\n{mark(said[-1].number)} {GAP} {GAP}") if said else 0
+        """Tokens of a line's mark and end, and of gaps."""
         self.left = {at for at, one in enumerate(said) if one.number not in beside.whole}
         """Indexes of the sentences that are neither in the view nor chosen."""
         self._taken: set[int] = set()
@@ -140,32 +142,29 @@ class _Words:
     def choose(self) -> None:
         """Chooses rules first, then others, as far as there is room."""
         rules = [at for at, one in enumerate(self._said) if one.is_rule or one.letters in self._quoted]
-        misses = 0
         for at in chain(self._in_turn(rules), self._in_turn(range(len(self._said)))):
-            misses += at in self.left and not self._take(at)
-            if misses > _MOST_MISSES:
-                break
+            if at in self.left:
+                self._take(at)
 
     def take_first_of(self, number: int) -> None:
         """Chooses the first sentence of a message, if there is room."""
         if number in self._messages and self._messages[number][0] in self.left:
             self._take(self._messages[number][0])
 
-    def _take(self, at: int) -> bool:
-        """Chooses a sentence, the next one of its message, and the user's next message if that is short."""
+    def _take(self, at: int) -> None:
+        """Chooses a sentence, the next one of its message, and the next message if that is short, if they fit."""
         number = self._said[at].number
         following = self._following.get(number)
         reply = [] if following is None else self._messages[following]
         is_short = sum(len(self._said[one].text) for one in reply) <= _SHORT_MESSAGE
         unit = self.left & {at, *{at + 1}.intersection(self._messages[number]), *(reply if is_short else [])}
         price = sum(self._count(self._said[one].text) + 1 for one in unit)
-        price += _MARK * len({self._said[one].number for one in unit} - {self._said[one].number for one in self._taken})
-        if price > self.room:
-            return False
-        self._taken |= unit
-        self.left -= unit
-        self.room -= price
-        return True
+        numbers = {self._said[one].number for one in unit}
+        price += self.mark * sum(self._taken.isdisjoint(self._messages[one]) for one in numbers)
+        if price <= self.room:
+            self._taken |= unit
+            self.left -= unit
+            self.room -= price
 
     def _in_turn(self, sentences: Sequence[int]) -> list[int]:
         """Returns the worthiest sentence of each part of the session, the newest part first; then the second ones."""
@@ -178,4 +177,4 @@ class _Words:
         """Returns the worth of a sentence for its size: terms of few messages count more, and figures most."""
         sentence = self._said[at]
         worth = sum((_FIGURE if has_digit(term) else 1.0) / self._times[term] for term in sentence.terms)
-        return worth / (len(sentence.text) / 4 + _OVERHEAD)
+        return worth / (len(sentence.text) / 4 + self.mark)

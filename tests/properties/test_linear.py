@@ -35,7 +35,7 @@ from context_summarize.testing import ScriptedProvider
 from tests.support.cli import call as command
 from tests.support.cli import store
 from tests.support.effort import LONG, full, some
-from tests.support.parts import text_of
+from tests.support.inside import text_of
 from tests.support.paths import ROOT
 from tests.support.rows import assistant, call, feed, result, user
 from tests.support.secrets import known

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.groups import diff
 from context_summarize.transcript.marks import mark, renumber
-from tests.support.parts import text_of
+from tests.support.inside import text_of
 from tests.support.rows import call, result, user
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "def f():", "}", "return 1"]), max_size=14)

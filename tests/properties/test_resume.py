@@ -73,7 +73,7 @@ async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim():
         await (await first.add([row])).view()
     await first.manager.close()
     ends = []
-    for end in range(60, len(rows), 7):
+    for end in range(70, len(rows), 7):
         second = session(host=Recorder(), store=first.store, keep_recent=6, auto_compact=False)
         view = await (await second.take(rows[:end])).view()
         ends.append(nodes(view)[-1]["metadata"]["messages"][1])
@@ -94,3 +94,22 @@ async def test_a_session_that_was_rewound_and_goes_on_shows_the_same_view_after_
     await (await first.take(rows[:-3])).view(10**6)
     view = await (await first.add(tool_session(2, start=50))).view(10**6)
     assert await (await first.again()).view(10**6) == view
+
+
+async def test_a_fallback_that_a_request_shows_stays_after_a_restart():
+    """Although the store has the model's text by then."""
+    given = {"prefetch": False, "keep_recent": 4, "compact_threshold": 0.5}
+    made = await Managed(6_000, provider=Shortening, host=Recorder(session_id="one"), **given).add(tool_session(12))
+    await made.view()
+    await made.manager.compact("the orders")
+    made = await made.again()
+    await made.manager.undo()
+    await made.manager.compact("the orders")
+    await (await made.add(tool_session(12, start=12))).view()
+    await made.manager.compact("the orders")
+    await made.manager.undo()
+    view = await made.view()
+    assert (await made.manager.statistics()).fallbacks
+    again = await made.again()
+    assert await again.view() == view
+    assert again.provider.calls == 0

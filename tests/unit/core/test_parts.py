@@ -21,8 +21,7 @@ from context_summarize.core.nodes import (
 )
 from context_summarize.core.parts import Ends, Parts, derive_segment_tokens, numbered_from
 from context_summarize.messages.rows import JsonRow
-from tests.support.inside import grouped
-from tests.support.parts import log_of, text_of
+from tests.support.inside import log_of, text_of
 from tests.support.rows import assistant, call, calls, hook, result, user
 
 BOTH = calls(("a", "bash", {}), ("b", "read", {"path": "x"}))
@@ -62,10 +61,9 @@ GROUPS: dict[str, tuple[list[JsonRow], list[tuple[Any, ...]]]] = {
 @pytest.mark.parametrize(("rows", "groups"), GROUPS.values(), ids=GROUPS)
 def test_a_group_is_the_smallest_run_that_is_never_split(rows, groups):
     """A closed group never changes."""
-    closed, _ = grouped(rows)
     assert groups == [
         (one.start, one.end, *((row, call.id) for row, answered in one.answers.items() for call in answered))
-        for one in closed
+        for one in log_of(rows).groups
     ]
 
 

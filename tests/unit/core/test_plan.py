@@ -22,16 +22,14 @@ from context_summarize.core.view import view as view_of
 from context_summarize.messages.reading import analyse
 from context_summarize.session.request_limits import own_limits
 from context_summarize.testing import JsonRow, broken_pairs
+from tests.support import inside
 from tests.support.rows import calls, result, tool_session, user
 
 CONFIG = Config(keep_recent=4, compact_threshold=0.5, shorten_tool_results=None, notes_share=0)
 
 
 def log_of(rows: list[JsonRow]) -> Log:
-    log = Log(lambda text: len(text) // 4, hashes=("s", "m"))
-    for row in rows:
-        log.add(analyse(row))
-    return log
+    return inside.log_of(rows, lambda text: len(text) // 4)
 
 
 def summary(node: Node) -> Summary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,13 @@ def test_it_tells_what_was_asked_called_and_concluded():
     assert fallback_text(rendered([*rows, user("Thanks.")]), 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
 
 
+@pytest.mark.parametrize(("size", "is_shown"), [(110, True), (130, False)])
+def test_a_short_argument_and_a_short_result_stand_in_the_line_of_a_call(size, is_shown):
+    rows = [call("a", "bash", command="x y" + "z" * size), result("a", "3 " + "p" * size)]
+    text = fallback_text(rendered([*rows, call("b", "bash", command="make x y"), result("b", "q" * size)]), 300, COUNT)
+    assert ("z" * size in text, "q" * size in text) == (is_shown, is_shown)
+
+
 def test_of_long_words_both_ends_are_quoted():
     first, last = "Here are the flights, as they are now:", "Which of them shall I book for you?"
     flights = "\n".join(f"- Flight HAT{at:03d} from ATL, departs at {at}:00, costs ${at}00" for at in range(40))
@@ -35,6 +43,8 @@ def test_where_room_is_shorter_both_have_their_part_from_both_ends_inwards():
     text = fallback_text(ORDERS, 200, COUNT)
     assert [f"look up order ORD{at:05d}" in text for at in (0, 20, 39)] == [True, False, True]
     assert text.count("The agent: ") > 1
+    users = [line for line in fallback_text(ORDERS, 400, COUNT).split("\n") if line.startswith("The user: ")]
+    assert 0.2 < COUNT("\n".join(users)) / 400 < 0.4
     assert "\n[…]\n" in text
 
 

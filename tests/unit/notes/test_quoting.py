@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from itertools import product
 
 import pytest
 
@@ -42,7 +44,7 @@ def thread(*said: tuple[str, str], room: int = 2_000, beside: str = "") -> str:
 @pytest.mark.parametrize(
     "name",
     ["src/a.py", "./pkg/x.go", "~/notes.md", "C:\\x\\y.txt", "https://x.org/a?b", "mia@x.org", "load_cart",
-     "HttpError", "core.plan", "INV-4711", "9f86d081", "web-2", "#4711"],
+     "HttpError", "core.plan", "INV-4711", "9f86d081", "web-2", "#4711", "4711", "a1b2", f"src/{'a' * 160}.py"],
 )  # fmt: skip
 def test_a_name_is_known_by_its_form(name):
     """Whatever stands around it."""
@@ -52,7 +54,7 @@ def test_a_name_is_known_by_its_form(name):
 @pytest.mark.parametrize(
     "text",
     ["He said and/or so.", "non-refundable", ".body", ".items.name", "--force",
-     "10:30", "12,000 USD", "a.m.", "word " * 9, "x" * 300, "//", "/help",
+     "10:30", "12,000 USD", "a.m.", "word " * 9, f"src/{'a' * 240}.py", "471", "a1b", "//", "/help",
      "https://user:[redacted: url password]@example.com/path"],
 )  # fmt: skip
 def test_words_and_figures_are_no_names(text):
@@ -61,6 +63,11 @@ def test_words_and_figures_are_no_names(text):
 
 def test_a_name_has_one_spelling():
     assert spelled("./pkg/x.go") == spelled("pkg/x.go:12") == "pkg/x.go"
+
+
+@pytest.mark.parametrize(("size", "sentences"), [(250, 1), (310, 2)])
+def test_a_long_line_does_not_go_on(size, sentences):
+    assert len([*sentences_of("x" * size + "\nand so on")]) == sentences
 
 
 def test_a_line_that_goes_on_is_one_sentence():
@@ -83,7 +90,15 @@ def test_a_line_of_a_summary_is_found_in_the_users_words_however_it_is_quoted(sa
     for form in (said.upper(), said.rstrip("."), f"**{said}**", quoted, unicodedata.normalize("NFD", said)):
         summary = f"Goal: none\n\n**Rules**\n- {form}\n\nState: thanks for that"
         assert quoted_of(["said", "thanksforthat", folded(said)], [summary], "Rules") == {folded(said)}, form
-    assert quoted_of([folded("Don't ever push to main.")], ["Rules: push to main"], "Rules") == set()
+
+
+@pytest.mark.parametrize(("said", "line", "is_quoted"), [
+    ("Don't ever push to main.", "push to main", False),
+    ("From now on, always answer in German.", "always answer in German", True),
+    ("Undo it.", "never undo it again", False),
+])  # fmt: skip
+def test_four_words_quote_a_sentence_and_a_very_short_one_is_no_rule(said, line, is_quoted):
+    assert bool(quoted_of([folded(said)], [f"Rules: {line}"], "Rules")) is is_quoted
 
 
 def test_rules_that_the_user_never_said_are_counted_in_their_place():
@@ -125,35 +140,56 @@ def test_where_room_is_short_rules_stand_first_and_the_rest_is_counted():
     assert "more of the user's sentences are left out.)" in told
 
 
-def test_rare_words_and_figures_stand_before_common_ones_and_no_part_of_the_session_is_left_out():
-    said = [
-        ("user", f"Go on, please, as before, and then once more, with {'9443' if at % 10 == 5 else 'it'}.")
-        for at in range(80)
-    ]
-    told = thread(*said, room=300)
-    figures = [at for at in range(80) if at % 10 == 5]
-    assert [at for at in figures if f"[m{at + 1}] " not in told] == []
-    assert told.count("with it.") < 8
+@pytest.mark.parametrize(("rare", "is_figure"), [(5, True), (8, False)])
+def test_a_figure_counts_as_much_as_six_rare_words_and_each_part_of_the_session_has_its_turn(rare, is_figure):
+    words = ["".join(letters) for letters in product("bcdfghjk", repeat=4)]
+    tails = [" ".join(["then"] * rare)] * 80
+    tails[3::10] = [" ".join(words[at * rare :][:rare]) for at in range(8)]
+    tails[6::10] = [tail.replace("then", f"{9_000 + at}", 1) for at, tail in enumerate(tails[6::10])]
+    told = thread(*(("user", f"Go on, please, as before: {tail}.") for tail in tails), room=200)
+    numbers = [int(number) for number in re.findall(r"(?m)^\[m(\d+)\]", told)]
+    assert len(numbers) > 6
+    assert {number % 10 for number in numbers} == {7 if is_figure else 4}
+
+
+def test_where_the_user_says_much_a_tenth_of_the_room_is_for_the_ends_of_turns():
+    turn = [("user", "Look at the part again, please, and at all of it."), ("assistant", "I did, and it is as it was.")]
+    told = thread(*turn * 60, room=1_000).split("\n")
+    assert 0.07 < sum(count(line) for line in told if line.startswith("→")) / 1_000 < 0.1
+
+
+@pytest.mark.parametrize(("role", "size", "is_whole"), [
+    ("user", 380, True), ("user", 430, False), ("assistant", 220, True), ("assistant", 260, False),
+])  # fmt: skip
+def test_a_quotation_is_cut_in_its_middle_if_it_is_long(role, size, is_whole):
+    said = "so " * (size // 3)
+    assert (said.strip() in thread(("user", "Go on."), (role, said))) is is_whole
 
 
 def test_a_chosen_sentence_brings_the_users_short_reply():
-    said = [("user", "Delete K-4711 and K-4712 and K-4713."), ("assistant", "Sure?"), ("user", "no, leave it")]
+    said = [
+        ("user", "Delete K-4711 and K-4712 and K-4713."),
+        ("assistant", "Sure?"),
+        ("user", "again, as before, at it again"),
+    ]
     filler = [("user", "We looked at it again, and again, as before.") for _ in range(60)]
     told = thread(*filler[:30], *said, *filler[30:], room=250)
     assert "[m31] Delete K-4711 and K-4712 and K-4713.\n" in told
-    assert "[m33] no, leave it\n" in told
+    assert "[m33] again, as before, at it again\n" in told
 
 
-def test_the_newest_names_in_calls_stand_once_in_a_line_of_their_own():
+@pytest.mark.parametrize(("room", "most"), [(9_000, 350), (500, 100)])
+def test_the_newest_names_in_short_arguments_stand_once_in_a_line_of_their_own(room, most):
     def made(number: int, **arguments: str) -> Reading:
         return read(rendered([call("a", "edit", **arguments)]), number, sign_pattern([]))
 
     rows = [made(at, path=f"src/part_{at}.py", why="user-visible") for at in range(1, 900)]
-    rows += [made(900, path="./src/part_7.py", text="old_name " * 90)]
-    line = thread_text(rows, Beside(text="src/part_899.py"), 9_000, count)
-    assert line.startswith("Names in earlier calls, newest first: src/part_7.py, src/part_898.py, src/part_897.py")
+    rows += [made(900, path="./src/part_7.py", body="old_name " * 36, where=f"{'so ' * 90}main.py")]
+    line = thread_text(rows, Beside(text="src/part_899.py"), room, count)
+    assert line.startswith("Names in earlier calls, newest first: main.py, src/part_7.py, src/part_898.py")
     assert line.count("part_7.py") == 1
-    assert 290 < count(line) <= 350
+    assert "old_name" not in line
+    assert most * 0.8 < count(line) <= most
 
 
 def test_a_sentence_without_an_end_has_few_terms():

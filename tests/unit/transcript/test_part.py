@@ -7,7 +7,7 @@ import pytest
 from context_summarize.core.context import context, rows_around
 from context_summarize.messages.rows import Call
 from context_summarize.transcript.part import rows_in
-from tests.support.parts import log_of, text_of
+from tests.support.inside import log_of, text_of
 from tests.support.rows import assistant, call, calls, result, user
 
 FILE = "\n".join(f"    limit_{at} = {at} * second_{at}" for at in range(1, 9))
