@@ -18,14 +18,13 @@ BUNDLE: dict[str, Any] = yaml.safe_load(FRONT)
 
 FOUNDATION: dict[str, Any] = {
     "session": {
-        "orchestrator": {"module": "loop-streaming"},
         "context": {
             "module": "context-simple",
             "source": "git+https://github.com/microsoft/amplifier-module-context-simple@main",
             "config": {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": True},
-        },
+        }
     },
-    "tools": [{"module": "tool-filesystem", "source": "git+https://example.org/tool@main"}],
+    "tools": [{"module": "tool-filesystem"}],
 }
 """What matters here of amplifier-foundation's own bundle, at commit d0d96f7."""
 
@@ -48,7 +47,6 @@ def settings(*bundles: dict[str, Any]) -> Config:
     plan = reduce(_merged, bundles, FOUNDATION)
     context = plan["session"]["context"]
     assert (context["module"], context["source"]) == ("context-summarize", None)
-    assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
     assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
     return Config.from_mapping(context["config"])
 

@@ -158,53 +158,40 @@ async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_on
 
 
 @pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
-async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(hosts, how):
+@pytest.mark.parametrize(("asks", "budget", "turns"), [("request", BUDGET, 60), ("compact", 3 * BUDGET, 85)])
+async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(hosts, how, asks, budget, turns):
     """loop-basic 937a53f, loop-streaming e5438b4: `trigger_callbacks` runs at the loop's own checks, after the view.
 
-    A status line sees that a compaction is being made.
+    loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced. A status
+    line sees that a compaction is being made.
     """
     gate = Gate()
-    host = await hosts({**SETTINGS, "prefetch": False, "wait_seconds": 60}, summary=gate, **LARGE)
-    coordinator = host.session.coordinator
-    cancellation, compacting = coordinator.cancellation, coordinator.get_capability("context.compacting")
-    await feed(host.context, tool_session(60, size=600))
-    request = asyncio.create_task(host.context.get_messages_for_request(provider=host.provider))
-    await gate.asked.wait()
-    assert compacting() is True
-    assert not request.done()
-    getattr(cancellation, how)()
-    assert await asyncio.wait_for(request, 30)  # the provider does not answer, and a wait may take a minute
-    assert compacting() is False
-
-    gate.go.set()
-    cancellation.reset()
-    await host.context.compact()
-    asked = [str(request.messages[1].content) for request in host.provider.requests]
-    assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
-
-
-@pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
-async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(hosts, how):
-    """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
-    gate = Gate()
-    host = await hosts({**SETTINGS, "max_tokens": 3 * BUDGET, "prefetch": False}, summary=gate, **LARGE)
-    context, cancellation = host.context, host.session.coordinator.cancellation
-    await feed(context, tool_session(85, size=600))
+    host = await hosts({**SETTINGS, "max_tokens": budget, "prefetch": False}, summary=gate, **LARGE)
+    context, coordinator = host.context, host.session.coordinator
+    compacting = coordinator.get_capability("context.compacting")
+    await feed(context, tool_session(turns, size=600))
     assert await context.should_compact()
     before = await context.get_token_count()
-    asked = asyncio.create_task(context.compact())
+    work = {"request": lambda: context.get_messages_for_request(provider=host.provider), "compact": context.compact}
+    waiting = asyncio.create_task(work[asks]())
     await gate.asked.wait()
-    getattr(cancellation, how)()
+    assert compacting() is True
+    assert not waiting.done()
+    getattr(coordinator.cancellation, how)()
+    answer = await asyncio.wait_for(waiting, 30)  # the provider does not answer, and compact() waits without a bound
+    assert compacting() is False
+    if asks == "compact":
+        assert (answer, await context.get_token_count(), compactions(host)) == (0, before, 0)
+    else:
+        assert answer
 
-    assert await asyncio.wait_for(asked, 30) == 0  # nobody answers, and compact() waits without a bound
-    assert await context.get_token_count() == before
-    assert compactions(host) == 0
     gate.go.set()
-    cancellation.reset()
-    assert await context.should_compact()
-    assert await context.compact() > 0
-    assert (await context.statistics()).fallbacks == 0
+    coordinator.cancellation.reset()
+    await context.compact()
     assert not await context.should_compact()
+    assert (await context.statistics()).fallbacks == 0
+    asked = [str(request.messages[1].content) for request in host.provider.requests]
+    assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
 
 
 async def test_ctrl_c_ends_the_wait_for_a_providers_window(hosts, caplog):

@@ -45,10 +45,12 @@ def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
     told = call("inspect", store(tmp_path / "a.jsonl", [HOST, *rows, orphan])).stdout
 
     assert "calls without a result: look in message 2, list in message 4" in told
+    assert "…" not in told
     assert "1 result without a call." in told
     lost = " ".join(call("inspect", store(tmp_path / "c.jsonl", many)).stdout.split())
     assert "9 calls without a result: look10 in message 1, " in lost
     assert 3 < lost.count(" in message ") < 7
+    assert ", …. " in lost
     fine = call("inspect", store(tmp_path / "b.jsonl", [user("a"), asks("1"), result("1"), asks("2")])).stdout
     assert "without a" not in fine
 

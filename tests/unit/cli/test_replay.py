@@ -95,6 +95,8 @@ def test_the_page_is_written_and_what_is_left_out_is_told_beside_the_tables(sess
     assert report == f"The report is in {page}; a browser opens it."
     assert page.read_text("utf-8").startswith("<!doctype html>")
     assert ", 3 messages shortened, waited 0 ms." in page.read_text("utf-8")
+    numbers = re.findall(r"before message (\d+) ", page.read_text("utf-8"))
+    assert re.findall(r"^ *(\d+) +[\d,]+ → ", told.stdout, re.MULTILINE) == numbers
     [[sent, whole]] = re.findall(r"Dollars ([\d.]+) sending the whole history costs ([\d.]+)", words(told))
     assert float(sent) > 0 < float(whole)
 
@@ -108,6 +110,7 @@ def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> N
     assert told.exit_code == 0, told.output
     assert "[bold]x[/]" in told.stdout
     assert "requests of at most 35,000." in words(told)
+    assert "No compaction. The largest of 1 request holds " in words(told)
     assert all(char.isprintable() or char == "\n" for char in told.output)
 
 
