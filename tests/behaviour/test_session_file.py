@@ -69,19 +69,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "history.jsonl"
 
 
-class TestTheNextSession:
-    @pytest.mark.parametrize("first", ["get_messages", "get_messages_for_request", "get_token_count", "statistics"])
-    async def test_it_finds_every_row(self, path, first):
-        """But ephemeral ones; system rows, hook rows and None values too, whatever the host asks for first."""
-        rows = [*OURS, *tool_session(3)]
-        await filled(path, [*rows, NOW, {**user("now"), "metadata": {"ephemeral": True}}])
-        plain = await feed(SummarizingContextManager(**SMALL), rows)
-        async with session(path) as made:
-            await getattr(made, first)()
-            assert made.messages == await made.get_messages()
-            assert untimed(made.messages) == rows
-            assert await made.get_token_count() == await plain.get_token_count() > 0
-            assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
+@pytest.mark.parametrize("first", ["get_messages", "get_messages_for_request", "get_token_count", "statistics"])
+async def test_the_next_session_finds_every_row(path, first):
+    """But ephemeral ones; system rows, hook rows and None values too, whatever the host asks for first."""
+    rows = [*OURS, *tool_session(3)]
+    await filled(path, [*rows, NOW, {**user("now"), "metadata": {"ephemeral": True}}])
+    plain = await feed(SummarizingContextManager(**SMALL), rows)
+    async with session(path) as made:
+        await getattr(made, first)()
+        assert made.messages == await made.get_messages()
+        assert untimed(made.messages) == rows
+        assert await made.get_token_count() == await plain.get_token_count() > 0
+        assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
 
 
 @pytest.mark.parametrize(
@@ -237,22 +236,21 @@ class TestTheHostsCopy:
         assert await kept(path) == [*rows, user("meanwhile")]
 
 
-class TestInMemory:
-    async def test_a_path_that_cannot_be_written_costs_one_warning(self, tmp_path, warnings):
-        (tmp_path / "file").write_text("mine")
-        async with session(tmp_path / "file" / "h.jsonl") as made:
-            await feed(made, tool_session(12))
-            view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
-            assert 0 < len(view) < 48
-            assert untimed(await made.get_messages()) == tool_session(12)
-            await made.set_messages(tool_session(2))
-            assert untimed(await made.get_messages()) == tool_session(2)
-            await made.clear()
-            await made.add_message(user("a"))
-            assert untimed(await made.get_messages()) == [user("a")]
-        [warning] = warnings()
-        assert "in memory" in warning
-        assert (tmp_path / "file").read_text() == "mine"
+async def test_a_path_that_cannot_be_written_costs_one_warning(tmp_path, warnings):
+    (tmp_path / "file").write_text("mine")
+    async with session(tmp_path / "file" / "h.jsonl") as made:
+        await feed(made, tool_session(12))
+        view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
+        assert 0 < len(view) < 48
+        assert untimed(await made.get_messages()) == tool_session(12)
+        await made.set_messages(tool_session(2))
+        assert untimed(await made.get_messages()) == tool_session(2)
+        await made.clear()
+        await made.add_message(user("a"))
+        assert untimed(await made.get_messages()) == [user("a")]
+    [warning] = warnings()
+    assert "in memory" in warning
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
@@ -274,32 +272,29 @@ async def test_at_the_end_no_thread_and_no_task_is_left(path, used):
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-class TestASlowDisk:
-    """In virtual time: it passes only while all wait."""
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("add_message", [user("more")]),
+        ("set_messages", [[user("more")]]),
+        ("set_messages", [[user("first")]]),
+        ("clear", []),
+    ],
+    ids=["a row", "a repair", "a copy with nothing new", "nothing"],
+)
+def test_a_call_returns_when_the_system_has_its_rows(path, method, given):
+    """And the rows of the calls before it. In virtual time: it passes only while all wait."""
+    disk = Threads()
 
-    @pytest.mark.parametrize(
-        ("method", "given"),
-        [
-            ("add_message", [user("more")]),
-            ("set_messages", [[user("more")]]),
-            ("set_messages", [[user("first")]]),
-            ("clear", []),
-        ],
-        ids=["a row", "a repair", "a copy with nothing new", "nothing"],
-    )
-    def test_a_call_returns_when_the_system_has_its_rows(self, path, method, given):
-        """And the rows of the calls before it."""
-        disk = Threads()
+    async def run() -> None:
+        async with session(path) as made:
+            await made.get_messages()
+            disk.hang()
+            adding = await started(made.add_message(user("first")), 0)
+            acknowledged = await started(getattr(made, method)(*given), 20)
+            assert not adding.done()
+            assert not acknowledged.done()
+            disk.go_on()
+            await asyncio.gather(adding, acknowledged)
 
-        async def run() -> None:
-            async with session(path) as made:
-                await made.get_messages()
-                disk.hang()
-                adding = await started(made.add_message(user("first")), 0)
-                acknowledged = await started(getattr(made, method)(*given), 20)
-                assert not adding.done()
-                assert not acknowledged.done()
-                disk.go_on()
-                await asyncio.gather(adding, acknowledged)
-
-        run_virtually(run(), disk)
+    run_virtually(run(), disk)
