@@ -178,8 +178,7 @@ class Requests:
         for node in nodes:
             texts.start(node, log, target)
         self._services.outbox.start()
-        with self._telling.waiting():
-            await texts.wait(nodes, seconds, lambda: session.log is not log)
+        await texts.wait(nodes, seconds, lambda: session.log is not log)
         took = self._services.clock() - began
         attempt.waited += took
         attempt.has_waited = any(map(texts.is_under_way, nodes)) or (seconds is not None and took >= seconds)
