@@ -67,10 +67,7 @@ class Requests:
         try:
             with self.announced.wanted():
                 while rows is None:
-                    await session.resume()
-                    async with session.turn:
-                        if not session.is_resumed:
-                            continue
+                    async with session.taken():
                         rows = await self._served(wanted, limits, attempt)
                     if rows is None:
                         await self._wait(attempt, max(0.0, end - services.clock()))
@@ -245,10 +242,7 @@ class Requests:
         try:
             with self.announced.wanted():
                 while True:
-                    await session.resume()
-                    async with session.turn:
-                        if not session.is_resumed:
-                            continue
+                    async with session.taken():
                         if attempt.log is not session.log:
                             attempt.begin(session.log)
                         shown = await session.shown()
