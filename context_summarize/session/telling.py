@@ -56,6 +56,7 @@ class Announcement:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._users = 0
+        """Requests that may wait for it."""
         self._open: tuple[int, int] | None = None
         """Tokens of the request and rows of the history when it was announced; None while it is not open."""
         self._notice: asyncio.TimerHandle | None = None
