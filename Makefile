@@ -36,7 +36,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-r
 TESTS ?=
 # What CI runs at full size and with many random examples.
 LONG_TESTS := $(patsubst %,benchmarks/tests/test_%.py,day report) tests/docs tests/host/test_wheel.py tests/unit/redaction \
-	$(patsubst %,tests/behaviour/test_%.py,anthropic durability hostile_input injection long_session notes races) \
+	$(patsubst %,tests/behaviour/test_%.py,anthropic hostile_input injection long_session notes races) \
 	$(patsubst %,tests/properties/test_%.py,cuts manager notes resume state_machine)
 # What CI runs with the newest Python: what waits, has threads or files, or meets a host. With python3 it runs all.
 NEWEST_TESTS := tests/behaviour tests/contracts tests/host $(patsubst %,tests/unit/%,cli history_file recall session stores)

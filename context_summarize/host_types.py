@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Any, Protocol
 
 from amplifier_core.message_models import ChatRequest, ChatResponse
@@ -34,6 +34,20 @@ class Mounting(Coordinator, Protocol):
 
     def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
         """Mounts a module under this name."""
+
+
+class Candidate(Protocol):
+    """A provider, by a name that users write, and a model of it."""
+
+    provider: str
+    model: str | None
+
+
+class RoleResolver(Protocol):
+    """The capability `model_role_resolver`, of amplifier-bundle-routing-matrix or another router."""
+
+    def resolve(self, role: str, /) -> Awaitable[Iterable[Candidate]]:
+        """Returns the candidates for a role, the best first. It may ask each provider for its models."""
 
 
 class Provider(Protocol):

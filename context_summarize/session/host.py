@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from context_summarize.background import within
 from context_summarize.config import OFFLINE, Config
 from context_summarize.core.frames import NAME as RECALL
-from context_summarize.host_types import Coordinator, Mounting, Provider
+from context_summarize.host_types import Coordinator, Mounting, Provider, RoleResolver
 from context_summarize.notes.prose import cut
 from context_summarize.recall import tools
 from context_summarize.redaction import Redact, traceback_of
@@ -154,7 +154,7 @@ class Host:
                 model = None
             else:
                 provider, basis = named, "summary_provider"
-        elif self._config.summary_model_role is not None and (found := await self._resolved(mounted)) is not None:
+        elif (role := self._config.summary_model_role) and (found := await self._resolved(role, mounted)) is not None:
             (provider, model), basis = found, "summary_model_role"
         if provider is None:
             return None
@@ -162,18 +162,15 @@ class Host:
         room, output = (window.context, window.output or None) if window else (None, None)
         return Target(provider, _name_of(provider, mounted), model, room, output, basis)
 
-    async def _resolved(self, mounted: Mapping[str, Provider]) -> tuple[Provider, str | None] | None:
-        """Returns the first mounted candidate for `summary_model_role`; without one None, which is logged once.
+    async def _resolved(self, role: str, mounted: Mapping[str, Provider]) -> tuple[Provider, str | None] | None:
+        """Returns the first mounted candidate for the role; without one None, which is logged once.
 
-        The capability `model_role_resolver`, of amplifier-bundle-routing-matrix or another router, has
-        `async resolve(role)`, which returns candidates with `provider` and `model`. amplifier-foundation's
-        hooks-session-naming uses it in the same way. It is asked once, because it may ask each provider for its models.
+        The resolver is asked once a session, as by amplifier-foundation's hooks-session-naming.
         """
-        resolver = self._capability(_RESOLVER)
+        resolver = cast(RoleResolver | None, self._capability(_RESOLVER))
         if self._of_role is None and resolver is not None and mounted:
             try:
-                asking = partial(resolver.resolve, self._config.summary_model_role)
-                found = await within(asking, _ROLE_SECONDS, self.is_cancelled)
+                found = await within(partial(resolver.resolve, role), _ROLE_SECONDS, self.is_cancelled)
                 self._of_role = [(str(one.provider), one.model) for one in found]
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 if self.is_cancelled():
@@ -199,7 +196,7 @@ class Host:
             if not is_child(self._coordinator):
                 self._tell(text)
 
-    def _capability(self, name: str) -> Any:
+    def _capability(self, name: str) -> object:
         """Returns whatever a module has registered under this name; None without any."""
         look_up = getattr(self._coordinator, "get_capability", None)
         return look_up(name) if callable(look_up) else None

@@ -67,10 +67,7 @@ class Requests:
         try:
             with self.announced.wanted():
                 while rows is None:
-                    await session.resume()
-                    async with session.turn:
-                        if not session.is_resumed:
-                            continue
+                    async with session.taken():
                         rows = await self._served(wanted, limits, attempt)
                     if rows is None:
                         await self._wait(attempt, max(0.0, end - services.clock()))
@@ -179,8 +176,7 @@ class Requests:
         for node in nodes:
             texts.start(node, log, target)
         self._services.outbox.start()
-        with self._telling.waiting():
-            await texts.wait(nodes, seconds, lambda: session.log is not log)
+        await texts.wait(nodes, seconds, lambda: session.log is not log)
         took = self._services.clock() - began
         attempt.waited += took
         attempt.has_waited = any(map(texts.is_under_way, nodes)) or (seconds is not None and took >= seconds)
@@ -246,10 +242,7 @@ class Requests:
         try:
             with self.announced.wanted():
                 while True:
-                    await session.resume()
-                    async with session.turn:
-                        if not session.is_resumed:
-                            continue
+                    async with session.taken():
                         if attempt.log is not session.log:
                             attempt.begin(session.log)
                         shown = await session.shown()

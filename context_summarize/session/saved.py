@@ -68,12 +68,10 @@ class Saved:
     async def find(self, log: Log) -> tuple[Cut, ...]:
         """Returns the newest cut whose rows a log begins with, and those before it for `undo`; without one, none."""
         hashes = await self._hashes(log)
-        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
-        cuts, at = await self._own_cuts(own, log, hashes), 0
-        if cuts:
-            at = log.closed_before(log.row_after_number(cuts[-1].since))
-        newer = await self._newest(log, hashes, at)
-        own = own if isinstance(own, dict) else {}
+        record = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
+        own = record if isinstance(record, dict) else {}
+        cuts = await self._own_cuts(own.get("cuts"), log, hashes)
+        newer = await self._newest(log, hashes, log.closed_before(log.row_after_number(cuts[-1].since)) if cuts else 0)
         found = cuts if newer is None else (newer,)
         newest = replace(found[-1] if found else Cut(), pins=moved(own.get("pins"), log))
         if newest.since and (newer is not None or own.get("role") != self._role):
@@ -86,9 +84,8 @@ class Saved:
         found = await self._newest(log, (await self._hashes(log))[: max(0, groups - 1)], 0)
         return found or Cut()
 
-    async def _own_cuts(self, own: Any, log: Log, hashes: Sequence[str]) -> tuple[Cut, ...]:
+    async def _own_cuts(self, listed: Any, log: Log, hashes: Sequence[str]) -> tuple[Cut, ...]:
         """Returns the session's own cuts, up to the newest whose rows the log begins with."""
-        listed = own.get("cuts") if isinstance(own, dict) else None
         found, known = list[Cut](), set(hashes)
         for item in listed if isinstance(listed, list) else ():
             is_known = isinstance(item, list) and len(item) == 2 and item[0] in known

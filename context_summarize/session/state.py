@@ -5,28 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import filterfalse
 
 from context_summarize.background import in_thread
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import PlanInput
-from context_summarize.core.entries import Entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.parts import parts_of
 from context_summarize.core.plan import ends_for
 from context_summarize.core.thread import Thread
 from context_summarize.core.view import View, first_row, nodes_of, view
-from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
+from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import traceback_of
 from context_summarize.session.beside import Written, retained_rows, written
 from context_summarize.session.host import Host
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.saved import Saved
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Parts, Services
+from context_summarize.summaries.services import Services
 from context_summarize.tokens.measure import measure
 
 logger = logging.getLogger(__name__)
@@ -109,6 +108,16 @@ class Session:
         async with self._resuming:
             while not self.is_resumed:
                 await self._take_up(self.log)
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """Takes the turn for the time of the block, once the log has taken up its saved cut."""
+        while True:
+            await self.resume()
+            async with self.turn:
+                if self.is_resumed:  # else another log has begun meanwhile
+                    yield
+                    return
 
     async def _take_up(self, log: Log) -> None:
         pins, cuts = self.cut.pins, await self.saved.find(log)
@@ -262,27 +271,6 @@ class Session:
         await self.resume()
         shown = await self.shown()
         return self.host.meter.correct(shown.tokens + system.tokens + self.held[2])
-
-    def parts(self, shown: View) -> Parts:
-        """Returns the parts of the request with this view."""
-        correct = self.host.meter.correct
-
-        def tokens(entries: Iterable[Entry], more: int = 0) -> int:
-            return correct(more + sum(entry.tokens for entry in entries)) - correct(0)
-
-        def is_system(entry: Entry) -> bool:
-            return entry.row["role"] in SYSTEM_ROLES
-
-        top = [entry for entry in shown.top if entry.origin is not None]
-        after = (*shown.newest, *shown.verbatim, *shown.open)
-        return Parts(
-            system=tokens(filter(is_system, (*top, *after)), self.host.system.tokens),
-            tools=correct(0) if len(self.log) else 0,
-            summaries=tokens(entry for entry in shown.top if entry.origin is None),
-            thread=tokens([shown.thread] if shown.thread else []),
-            before=tokens(filterfalse(is_system, top)),
-            after=tokens(filterfalse(is_system, after), self.held[2]),
-        )
 
     async def close(self) -> None:
         """Waits for what is being saved, and closes the store."""

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 
 from context_summarize.core.cut import Cut
 from context_summarize.core.draft import Reason
+from context_summarize.core.entries import Entry
 from context_summarize.core.log import Log
 from context_summarize.core.nodes import with_children
 from context_summarize.core.plan import plan
-from context_summarize.core.view import nodes_of
+from context_summarize.core.view import View, nodes_of
 from context_summarize.errors import SteeringError
+from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.session.decide import decide
 from context_summarize.session.incoming import Incoming
 from context_summarize.session.request import Requests
 from context_summarize.session.request_limits import RequestLimits
 from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
-from context_summarize.summaries.services import Statistics
+from context_summarize.summaries.services import Parts, Statistics
 
 _MOST_PINNED = 0.1
 """Share of the base (see `Limits`) that all pinned rows together may take."""
@@ -170,7 +173,7 @@ class Steering:
             totals,
             messages=len(session.log),
             view_tokens=tokens,
-            parts=session.parts(view),
+            parts=_parts(session, view),
             budget=served.budget if served and totals.requests else None,
             summaries=len(view.texts),
             fallbacks=sum(text.fallback for text in view.texts.values()),
@@ -219,6 +222,28 @@ class Steering:
         whole, ready = plan(given, facts.reason), plan(given, facts.reason, known_only=True)
         step, _ = decide(facts, limits.own, whole, ready)
         return None if step == "go on" else facts.reason
+
+
+def _parts(session: Session, shown: View) -> Parts:
+    """Returns the parts of the request with this view."""
+    correct = session.host.meter.correct
+
+    def tokens(entries: Iterable[Entry], more: int = 0) -> int:
+        return correct(more + sum(entry.tokens for entry in entries)) - correct(0)
+
+    def is_system(entry: Entry) -> bool:
+        return entry.row["role"] in SYSTEM_ROLES
+
+    top = [entry for entry in shown.top if entry.origin is not None]
+    after = (*shown.newest, *shown.verbatim, *shown.open)
+    return Parts(
+        system=tokens(filter(is_system, (*top, *after)), session.host.system.tokens),
+        tools=correct(0) if len(session.log) else 0,
+        summaries=tokens(entry for entry in shown.top if entry.origin is None),
+        thread=tokens([shown.thread] if shown.thread else []),
+        before=tokens(filterfalse(is_system, top)),
+        after=tokens(filterfalse(is_system, after), session.held[2]),
+    )
 
 
 def _check_room(log: Log, pins: Iterable[int], base: int) -> None:

@@ -53,8 +53,11 @@ class Announcement:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._users = 0
+        """Requests that may wait for it."""
         self._open: tuple[int, int] | None = None
         """Tokens of the request and rows of the history when it was announced; None while it is not open."""
+        self._notice: asyncio.TimerHandle | None = None
+        """Shows the user a line if a request waits long for it."""
 
     @property
     def is_open(self) -> bool:
@@ -81,6 +84,12 @@ class Announcement:
         self._outbox.put(PRE_COMPACT, data)
         self._outbox.put(STARTED, {"reason": reason, "input_tokens_before": used, "budget": budget})
         self._outbox.start()
+        if self._outbox.tells_user:
+            self._notice = asyncio.get_running_loop().call_later(_LONG_WAIT, self._notify_of_wait)
+
+    def _notify_of_wait(self) -> None:
+        self._outbox.notify("context: the request waits for summaries of older messages …")
+        self._outbox.start()
 
     def withdraw(self) -> None:
         """Closes the announcement of a compaction that is not made after all, with no tokens saved."""
@@ -93,6 +102,8 @@ class Announcement:
     def close(self, before: int, after: int, rows: int, figures: Mapping[str, object], outcome: str) -> None:
         """Closes the announcement; `before` and `after` are tokens of the request."""
         self._open = None
+        if self._notice is not None:
+            self._notice.cancel()
         sizes = {"message_count": rows, "tokens": after, "tokens_saved": before - after}
         self._outbox.put(POST_COMPACT, {**sizes, **figures})
         self._outbox.put(FINISHED, {"outcome": outcome, "input_tokens_before": before, "input_tokens_after": after})
@@ -104,10 +115,6 @@ class Telling:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._is_over_budget = False
-        self._waits = 0
-        """Requests that wait for summaries."""
-        self._notice: asyncio.TimerHandle | None = None
-        """Shows the user a line after a while; set while any request waits."""
 
     def made(self, change: Change, limits: RequestLimits, announced: Announcement) -> int:
         """Reports a new cut; returns the tokens that it saves, as the provider counts."""
@@ -168,21 +175,3 @@ class Telling:
             )
             self._outbox.put(OVER_BUDGET, {"tokens": used, "budget": limits.budget, "largest": largest})
         self._is_over_budget = is_over_budget
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Shows the host's user a line if the wait becomes long: one while any request waits."""
-        self._waits += 1
-        if self._outbox.tells_user and self._notice is None:
-            self._notice = asyncio.get_running_loop().call_later(_LONG_WAIT, self._notify_of_wait)
-        try:
-            yield
-        finally:
-            self._waits -= 1
-            if self._notice is not None and not self._waits:
-                self._notice.cancel()
-                self._notice = None
-
-    def _notify_of_wait(self) -> None:
-        self._outbox.notify("context: the request waits for summaries of older messages …")
-        self._outbox.start()

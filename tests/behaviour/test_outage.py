@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import NotFoundError, ProviderUnavailableError
 
-from context_summarize.testing import FALLBACK_LINE, ScriptedProvider, broken_pairs
+from context_summarize.testing import ScriptedProvider, broken_pairs
 from tests.support.effort import LONG
 from tests.support.gated import Gated
 from tests.support.managed import Managed
 from tests.support.recorder import Recorder, Screen, recording
 from tests.support.rows import tool_session
-from tests.support.views import nodes, size
+from tests.support.views import size
 from tests.support.virtual import run_virtually
 
 STEP = 5
@@ -94,27 +94,6 @@ async def test_a_wrong_summary_model_is_asked_for_once_and_the_user_is_told_once
     [line] = [line for level, line in screen.lines if level == "error"]
     assert "main (gone) writes no summary, and is not asked again in this session: NotFoundError" in line
     await made.manager.close()
-
-
-def test_nothing_is_stored_that_comes_from_a_fallback_summary():
-    async def shown() -> list[dict[str, Any]]:
-        provider = ScriptedProvider(
-            then=ProviderUnavailableError("down"), context_window=8_000, max_output_tokens=1_000
-        )
-        made = Managed(provider=lambda: provider, clock=asyncio.get_running_loop().time, keep_recent=6)
-        for row in recording()[:300]:
-            await made.add([row])
-            if row["role"] == "assistant":
-                await made.view()
-                await asyncio.sleep(1)
-        assert made.store.summaries == []
-        view = nodes(await made.view())
-        await made.manager.close()
-        return view
-
-    rows = run_virtually(shown())
-    assert any(row["metadata"]["level"] for row in rows), "nothing was merged"
-    assert all(FALLBACK_LINE in row["content"] for row in rows)
 
 
 def test_a_summariser_that_hangs_is_waited_for_and_told_once_until_a_summary_comes(caplog):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -118,18 +118,6 @@ def events(session: Managed) -> list[int]:
     return [session.host.count(f"context:{name}") for name in ("pre_compact", "post_compact", "compaction")]
 
 
-async def cancelled_after(work: Coroutine[Any, Any, Any], steps: int) -> asyncio.Task[Any]:
-    """The task of this work, cancelled after so many turns of the event loop unless it had ended before."""
-    task = asyncio.create_task(work, name="the host's request")
-    for _ in range(steps):
-        if task.done():
-            break
-        await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.wait([task])
-    return task
-
-
 @pytest.mark.parametrize("setup", some(SETUPS.values(), 2), ids=some(SETUPS, 2))
 async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_that_was_not_cancelled(setup):
     """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
@@ -141,7 +129,12 @@ async def test_a_cancelled_request_is_all_or_nothing_and_its_retry_is_like_one_t
     for steps in turns():
         session = await ready(**setup)
         shown_before = shown_keys(session.manager)
-        task = await cancelled_after(session.view(), steps)
+        task = asyncio.create_task(session.view(), name="the host's request")
+        for _ in range(steps):
+            if not task.done():
+                await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
         assert await session.rows() == rows
         assert shown_keys(session.manager) in (shown_before, shown_after)
         cancelled += task.cancelled()

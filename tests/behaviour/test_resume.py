@@ -171,19 +171,11 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(store, ended):
     assert len([text for text in paid if lines([text]) & lines(before)]) <= 3, "its part, and those beside it"
 
 
-def deep(record: JsonRow) -> JsonRow:
-    """The record with a tree of hundreds of levels, as no session makes one."""
-    for _ in range(960):
-        record = {**record, "nodes": [["key", 1, 0, record.get("frontier"), 64, 512, record.get("nodes", []), None]]}
-    return record
-
-
-@pytest.mark.parametrize("form", [[1], "text", 5, {"view": [1]}, {"pins": 1, "undone": 2, "undone_at": "x"}, deep])
+@pytest.mark.parametrize("form", [[1], "text", 5, {"view": [1]}, {"pins": 1, "undone": 2, "undone_at": "x"}])
 async def test_a_record_of_another_form_is_ignored(store, ended, form):
     class Odd(KeptStore):
         async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
-            found = await store.get_records(hashes)
-            return {hash_: form(found[hash_]) if callable(form) else form for hash_ in found}
+            return dict.fromkeys(await store.get_records(hashes), form)
 
     view, _ = await resume(as_saved(ended.lived), store=Odd())
     assert nodes(view)
@@ -204,36 +196,17 @@ async def test_the_first_request_of_a_resumed_session_is_its_last_one_whatever_t
     assert size(await tight.view(2_000)) <= 2_000, "but it fits"
 
 
-DAMAGE: dict[str, Any] = {
-    "no length": {"ends": {"lengths": [], "forced": []}},
-    "segments of nothing": {"ends": {"lengths": [[0, 0, 0, 0]], "forced": []}},
-    "no end of a part": {"groups": 3},
-    "pins that are not there": {"pinned": [10**6], "pins": [10**6]},
-    "parts that end before they begin": {"forced": [[5, 2, None]]},
-    "negative": {"groups": -1, "rows": -1},
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-async def test_a_saved_cut_that_does_not_fit_its_rows_is_none(damage):
+async def test_a_saved_cut_that_ends_within_a_part_is_none():
     """The session is served all the same, from an earlier cut or from none."""
     settings: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
     first = await Managed(900, host=Recorder(session_id="one"), **settings).take(tool_session(20))
     await first.view()
-    records = first.store.records
-    for hash_, record in records.items():
+    for record in first.store.records.values():
         for cut in [cut for _, cut in record["cuts"]] if "cuts" in record else [record]:
-            change = {"ends": {**cut["ends"], **damage}} if "forced" in damage else damage
-            cut.update(change if "ends" not in damage else {"ends": _ends(cut["ends"], damage["ends"])})
-        assert records[hash_]
+            cut["groups"] = 3
     again = await first.again()
     view = await again.view()
     assert size(view) <= 900
     assert broken_pairs(view) == []
+    assert first.host.compactions == 2, "one more than before"
     await again.manager.close()
-
-
-def _ends(whole: Any, damage: Any) -> Any:
-    """The damaged ends in the form in which a cut holds them."""
-    lengths = [dict(zip(whole["lengths"][0], length, strict=True)) for length in damage["lengths"]]
-    return {"lengths": lengths, "forced": damage["forced"]}

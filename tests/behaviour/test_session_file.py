@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -55,10 +56,6 @@ async def filled(path: Path, rows: Rows) -> Rows:
     return rows
 
 
-def archives(path: Path) -> list[Path]:
-    return sorted(path.parent.glob(f"{path.stem}.20*.jsonl"))
-
-
 def threads() -> set[threading.Thread]:
     """Threads other than the event loop's own."""
     return {thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")}
@@ -69,19 +66,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "history.jsonl"
 
 
-class TestTheNextSession:
-    @pytest.mark.parametrize("first", ["get_messages", "get_messages_for_request", "get_token_count", "statistics"])
-    async def test_it_finds_every_row(self, path, first):
-        """But ephemeral ones; system rows, hook rows and None values too, whatever the host asks for first."""
-        rows = [*OURS, *tool_session(3)]
-        await filled(path, [*rows, NOW, {**user("now"), "metadata": {"ephemeral": True}}])
-        plain = await feed(SummarizingContextManager(**SMALL), rows)
-        async with session(path) as made:
-            await getattr(made, first)()
-            assert made.messages == await made.get_messages()
-            assert untimed(made.messages) == rows
-            assert await made.get_token_count() == await plain.get_token_count() > 0
-            assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
+@pytest.mark.parametrize("first", ["get_messages", "get_messages_for_request", "get_token_count", "statistics"])
+async def test_the_next_session_finds_every_row(path, first):
+    """But ephemeral ones; system rows, hook rows and None values too, whatever the host asks for first."""
+    rows = [*OURS, *tool_session(3)]
+    await filled(path, [*rows, NOW, {**user("now"), "metadata": {"ephemeral": True}}])
+    plain = await feed(SummarizingContextManager(**SMALL), rows)
+    async with session(path) as made:
+        await getattr(made, first)()
+        assert made.messages == await made.get_messages()
+        assert untimed(made.messages) == rows
+        assert await made.get_token_count() == await plain.get_token_count() > 0
+        assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +154,10 @@ OLD, NEW = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
         ("get_messages_for_request", [LARGE], OLD),
     ],
 )
-async def test_cancelled_at_any_turn_memory_and_disk_agree(tmp_path, method, given, after, loaded):
-    """The change is there or it is not, here and in the next session alike."""
+async def test_cancelled_at_any_turn_memory_and_disk_agree_and_what_has_returned_is_kept(
+    tmp_path, method, given, after, loaded
+):
+    """The change is there or it is not, here and in the next session alike, however this one ends."""
     outcomes = []
     with Threads(turns=2).in_place():
         for after_turns in turns():
@@ -169,7 +167,9 @@ async def test_cancelled_at_any_turn_memory_and_disk_agree(tmp_path, method, giv
                 if loaded:
                     await made.get_messages()
                 task = await started(getattr(made, method)(*given), after_turns)
-                ended = task.done()
+                if ended := task.done():
+                    left = Path(shutil.copy(path, tmp_path / "left.jsonl"))
+                    assert await kept(left) == after
                 task.cancel()
                 await asyncio.wait([task])
                 rows = untimed(await made.get_messages())
@@ -184,72 +184,69 @@ async def test_cancelled_at_any_turn_memory_and_disk_agree(tmp_path, method, giv
     assert ended
 
 
-class TestTheHostsCopy:
-    @pytest.mark.parametrize("turns", [0, 200])
-    async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns):
-        """System rows and None values stay; a row of the moment is added. The file is as it was, however long."""
-        ours = await filled(path, [*OURS, *tool_session(turns)])
-        before = path.read_bytes()
-        async with session(path) as made:
-            for copy, found in ((saved(ours), ours), (saved(ours), ours), (ours, ours), ([*ours, NOW], [*ours, NOW])):
-                await made.set_messages(copy)
-                assert untimed(await made.get_messages()) == found
-        assert path.read_bytes() == before
-        assert archives(path) == []
-
-    @pytest.mark.parametrize("is_loaded", [True, False])
-    @pytest.mark.parametrize("is_cleared", [True, False])
-    async def test_anything_else_is_a_repair(self, path, is_loaded, is_cleared):
-        """As given, after our system rows unless they were cleared; the old file is kept beside the new one."""
-        ours = await filled(path, OURS)
-        theirs = [*saved(ours)[:1], assistant("hi there")]
-        async with session(path) as made:
-            if is_loaded:
-                await made.get_messages()
-            if is_cleared:
-                await made.clear()
-                assert await made.get_messages() == []
-                await made.add_message(SYSTEM)
-            await made.set_messages(theirs)
-            found = theirs if is_cleared else [SYSTEM, *theirs]
+@pytest.mark.parametrize("turns", [0, 200])
+async def test_what_the_hosts_copy_has_kept_of_ours_is_ignored(path, turns):
+    """System rows and None values stay; a row of the moment is added. The file is as it was, however long."""
+    ours = await filled(path, [*OURS, *tool_session(turns)])
+    before = path.read_bytes()
+    async with session(path) as made:
+        for copy, found in ((saved(ours), ours), (saved(ours), ours), (ours, ours), ([*ours, NOW], [*ours, NOW])):
+            await made.set_messages(copy)
             assert untimed(await made.get_messages()) == found
-            await made.add_message(user("next"))
-        assert await kept(path) == [*found, user("next")]
-        archived = [await kept(archive) for archive in archives(path)]
-        assert archived == [ours] or (is_cleared and ours in archived)
-
-    @pytest.mark.parametrize("is_loaded", [True, False])
-    @pytest.mark.parametrize("rows", [[*tool_session(199), user("repaired")], []], ids=["a repair", "none"])
-    async def test_rows_that_come_while_it_is_replaced_follow_on_the_disk_too(self, path, rows, is_loaded):
-        """While the file is still being read, or a long copy is compared in a thread."""
-        await filled(path, tool_session(200))
-        async with session(path) as made:
-            if is_loaded:
-                await made.get_messages()
-            replacing = await started(made.set_messages(rows) if rows else made.clear(), 0)
-            assert not replacing.done() or (is_loaded and not rows)
-            await made.add_message(user("meanwhile"))
-            await replacing
-            assert untimed(await made.get_messages()) == [*rows, user("meanwhile")]
-        assert await kept(path) == [*rows, user("meanwhile")]
+    assert path.read_bytes() == before
+    assert [*path.parent.glob("history.20*.jsonl")] == []
 
 
-class TestInMemory:
-    async def test_a_path_that_cannot_be_written_costs_one_warning(self, tmp_path, warnings):
-        (tmp_path / "file").write_text("mine")
-        async with session(tmp_path / "file" / "h.jsonl") as made:
-            await feed(made, tool_session(12))
-            view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
-            assert 0 < len(view) < 48
-            assert untimed(await made.get_messages()) == tool_session(12)
-            await made.set_messages(tool_session(2))
-            assert untimed(await made.get_messages()) == tool_session(2)
+@pytest.mark.parametrize("is_loaded", [True, False])
+@pytest.mark.parametrize("is_cleared", [True, False])
+async def test_any_other_copy_is_a_repair(path, is_loaded, is_cleared):
+    """As given, after our system rows unless they were cleared; the old file is kept beside the new one."""
+    ours = await filled(path, OURS)
+    theirs = [*saved(ours)[:1], assistant("hi there")]
+    async with session(path) as made:
+        if is_loaded:
+            await made.get_messages()
+        if is_cleared:
             await made.clear()
-            await made.add_message(user("a"))
-            assert untimed(await made.get_messages()) == [user("a")]
-        [warning] = warnings()
-        assert "in memory" in warning
-        assert (tmp_path / "file").read_text() == "mine"
+            assert await made.get_messages() == []
+            await made.add_message(SYSTEM)
+        await made.set_messages(theirs)
+        found = theirs if is_cleared else [SYSTEM, *theirs]
+        assert untimed(await made.get_messages()) == found
+        await made.add_message(user("next"))
+    assert await kept(path) == [*found, user("next")]
+    archived = [await kept(archive) for archive in path.parent.glob("history.20*.jsonl")]
+    assert archived == [ours] or (is_cleared and ours in archived)
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+@pytest.mark.parametrize("rows", [[*tool_session(199), user("repaired")], []], ids=["a repair", "none"])
+async def test_rows_that_come_while_it_is_replaced_follow_on_the_disk_too(path, rows, is_loaded):
+    """While the file is still being read, or a long copy is compared in a thread."""
+    await filled(path, tool_session(200))
+    async with session(path) as made:
+        if is_loaded:
+            await made.get_messages()
+        replacing = await started(made.set_messages(rows) if rows else made.clear(), 0)
+        assert not replacing.done() or (is_loaded and not rows)
+        await made.add_message(user("meanwhile"))
+        await replacing
+        assert untimed(await made.get_messages()) == [*rows, user("meanwhile")]
+    assert await kept(path) == [*rows, user("meanwhile")]
+
+
+async def test_a_path_that_cannot_be_written_costs_one_warning(tmp_path, warnings):
+    (tmp_path / "file").write_text("mine")
+    async with session(tmp_path / "file" / "h.jsonl") as made:
+        await feed(made, tool_session(12))
+        assert 0 < len(await made.get_messages_for_request(900, ScriptedProvider(then=answer))) < 48
+        await made.set_messages(tool_session(2))
+        assert untimed(await made.get_messages()) == tool_session(2)
+        await made.clear()
+        assert await made.get_messages() == []
+    [warning] = warnings()
+    assert "in memory" in warning
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
@@ -271,32 +268,29 @@ async def test_at_the_end_no_thread_and_no_task_is_left(path, used):
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-class TestASlowDisk:
-    """In virtual time: it passes only while all wait."""
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("add_message", [user("more")]),
+        ("set_messages", [[user("more")]]),
+        ("set_messages", [[user("first")]]),
+        ("clear", []),
+    ],
+    ids=["a row", "a repair", "a copy with nothing new", "nothing"],
+)
+def test_a_call_returns_when_the_system_has_its_rows(path, method, given):
+    """And the rows of the calls before it. In virtual time: it passes only while all wait."""
+    disk = Threads()
 
-    @pytest.mark.parametrize(
-        ("method", "given"),
-        [
-            ("add_message", [user("more")]),
-            ("set_messages", [[user("more")]]),
-            ("set_messages", [[user("first")]]),
-            ("clear", []),
-        ],
-        ids=["a row", "a repair", "a copy with nothing new", "nothing"],
-    )
-    def test_a_call_returns_when_the_system_has_its_rows(self, path, method, given):
-        """And the rows of the calls before it."""
-        disk = Threads()
+    async def run() -> None:
+        async with session(path) as made:
+            await made.get_messages()
+            disk.hang()
+            adding = await started(made.add_message(user("first")), 0)
+            acknowledged = await started(getattr(made, method)(*given), 20)
+            assert not adding.done()
+            assert not acknowledged.done()
+            disk.go_on()
+            await asyncio.gather(adding, acknowledged)
 
-        async def run() -> None:
-            async with session(path) as made:
-                await made.get_messages()
-                disk.hang()
-                adding = await started(made.add_message(user("first")), 0)
-                acknowledged = await started(getattr(made, method)(*given), 20)
-                assert not adding.done()
-                assert not acknowledged.done()
-                disk.go_on()
-                await asyncio.gather(adding, acknowledged)
-
-        run_virtually(run(), disk)
+    run_virtually(run(), disk)

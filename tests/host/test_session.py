@@ -142,11 +142,10 @@ async def test_a_session_has_the_tool_recall_by_its_name_and_what_hosts_look_up(
     assert offered("history_authority") == "host"
 
 
-@pytest.mark.parametrize("source", [None, f"file://{ROOT}"])
-async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(hosts, source):
-    """Before anything runs, by entry point and from a source."""
+async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(hosts):
+    """Before anything runs."""
     with pytest.raises(RuntimeError, match="unknown setting 'keep_recnt'; did you mean 'keep_recent'"):
-        await hosts({"keep_recnt": 3}, source=source)
+        await hosts({"keep_recnt": 3})
 
 
 def test_a_checkout_as_source_is_used_as_it_stands(tmp_path):

@@ -35,7 +35,8 @@ FAULTS: dict[str, BaseException | str] = {
     "too long": "word " * 20_000,
 }
 """What a provider in trouble raises or answers."""
-WINDOW, MOST, PAUSE = 10, 2, 5
+PAUSE = 5
+"""Requests between two compactions whose views do not fit."""
 AT_ONCE = ["view", "view", "compact", "undo", "pin", "unpin", "preview", "should_compact", "count"]
 """What a host does while rows come."""
 
@@ -119,11 +120,9 @@ class Life(RuleBasedStateMachine):
         self.heard = False
         """Whether a provider's figures may correct what is measured."""
         self.served = 0
-        self.fired: list[int] = []
-        """How many requests had been served at each compaction."""
+        self.fired = -PAUSE
+        """How many requests had been served at the last compaction whose view did not fit."""
         self.told = 0
-        self.floors: list[int] = []
-        """Compactions in the last requests that left the view over its budget."""
         self.replaced()
 
     def new_manager(self) -> SummarizingContextManager:
@@ -146,7 +145,7 @@ class Life(RuleBasedStateMachine):
         """The history is another one: earlier views and compactions bind no more."""
         self.before: Rows | None = None
         # A compaction that nobody has looked at counts for the throttle all the same.
-        self.fired += [self.served] * len(self.tight())
+        self.fired = self.served if self.tight() else self.fired
         self.told = len(self.recorder.events)
         """Events before the last view."""
         self.weighed: tuple[Any, ...] | None = None
@@ -211,7 +210,7 @@ class Life(RuleBasedStateMachine):
         check_rules(view, self.rows)
         weight = (len(self.rows), self.budget, self.prompt)
         # Of the last requests a cancelled one may have been served.
-        held_back = self.tight(at) or any(self.served - fired < PAUSE + 2 for fired in self.fired)
+        held_back = self.tight(at) or self.served - self.fired < PAUSE + 2
         if weight != self.weighed and not held_back:
             check_fits(view, self.budget, self.run(self.made.get_token_count()) if self.heard else None)
         self.served += weight != self.weighed  # hosts may ask several times for one request
@@ -220,11 +219,7 @@ class Life(RuleBasedStateMachine):
             assert view[0]["content"] == self.prompt
         if self.before is not None and not compactions:
             assert view[: len(self.before)] == self.before
-        in_request = [data for name, data in self.recorder.events[at:] if name == "context:compaction"]
-        floors = sum(data["after_tokens"] > data["budget"] for data in in_request)
-        self.floors = [*self.floors, floors][-WINDOW:]
-        assert sum(self.floors) <= MOST, "a floor that cannot shrink fires again and again"
-        self.fired += [self.served] * len(self.tight())
+        self.fired = self.served if self.tight() else self.fired
         self.before, self.told = copy.deepcopy(view), len(self.recorder.events)
 
     @invariant()

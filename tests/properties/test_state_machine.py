@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from context_summarize.errors import SteeringError
-from tests.properties.life import AT_ONCE, BUDGETS, FAULTS, Life, lasting, steps
+from tests.properties.life import AT_ONCE, BUDGETS, FAULTS, PAUSE, Life, lasting, steps
 from tests.properties.rules import Rows, check_rules
 from tests.properties.strategies import histories, single, tool_run
 from tests.support.effort import RUNS
@@ -181,7 +181,7 @@ class ManagerMachine(Life):
         if not finishes:
             self.provider.answered.clear()  # an answer that has just come may be lost
         self.rows = rows
-        self.heard, self.fired, self.floors = False, [], []
+        self.heard, self.fired = False, -PAUSE
         self.replaced()
 
     @rule(focus=st.sampled_from([None, "the orders"]))

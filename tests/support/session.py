@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from amplifier_core.message_models import (
     ToolCallBlock,
     ToolSpec,
 )
-from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundError
 from amplifier_core.testing import MockTool
 
 from context_summarize.events import ALL_EVENTS
@@ -171,22 +169,12 @@ class SessionProvider(ScriptedProvider):
         return response
 
 
-class FileResolver:
-    """Resolves `file://` sources, as applications on Amplifier do; what has no source is left to the loader."""
-
-    def resolve(self, module_id, source_hint=None, profile_hint=None) -> Any:
-        if source_hint is None:
-            raise SourceNotFoundError(module_id)
-        return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
-
-
 class Host:
     """A session with the parts above, and the events that it has seen.
 
     `await host.start()` builds and initializes it, `await host.end()` cleans it up.
 
     Args:
-        source: of the context module; by its entry point without one.
         tools: modules of further tools.
         capabilities: what another module registers.
         provider: options of its provider.
@@ -197,7 +185,6 @@ class Host:
         monkeypatch: pytest.MonkeyPatch,
         settings: dict[str, Any] | None = None,
         *,
-        source: str | None = None,
         tools: tuple[str, ...] = (),
         capabilities: dict[str, Any] | None = None,
         approval: Any = None,
@@ -206,7 +193,7 @@ class Host:
         self._approval, self._capabilities, self._provider_options = approval, capabilities or {}, provider
         self.loop, self.tool = Loop(), LookupTool("lookup")
         self.events: list[tuple[str, dict[str, Any]]] = []
-        context = {"module": "context-summarize", "source": source, "config": settings or {}}
+        context = {"module": "context-summarize", "config": settings or {}}
         self._config: dict[str, Any] = {
             "session": {"orchestrator": {"module": "loop"}, "context": context},
             "providers": [{"module": "provider"}],
@@ -233,7 +220,6 @@ class Host:
     async def start(self) -> Host:
         self.session = AmplifierSession(self._config, approval_system=self._approval)
         coordinator = self.session.coordinator
-        await coordinator.mount("module-source-resolver", FileResolver())
         await coordinator.mount("tools", self.tool, name=self.tool.name)
         for name, capability in self._capabilities.items():
             coordinator.register_capability(name, capability)
