@@ -266,7 +266,7 @@ def test_a_server_that_is_not_there_is_named_with_the_reason(
     assert told.exit_code == {"replay": 3, "exam": 2}[command], told.output
     last = told.stderr.splitlines()[-1].removeprefix("Error: ")
     assert last.startswith("NO SUMMARIES: m was called ")
-    assert " and wrote none: ProviderUnavailableError: no answer from http://127.0.0.1:1/v1/: Connection" in last
+    assert " and wrote none: ProviderUnavailableError: no answer from http://127.0.0.1:1/v1/: ConnectError" in last
     assert last.endswith("(--provider, --model).")
     assert "Traceback" not in told.output
 
