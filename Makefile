@@ -39,9 +39,9 @@ LONG_TESTS := $(patsubst %,benchmarks/tests/test_%.py,day report) tests/docs tes
 	$(patsubst %,tests/behaviour/test_%.py,anthropic hostile_input injection long_session notes races) \
 	$(patsubst %,tests/properties/test_%.py,cuts manager notes resume state_machine)
 # What CI runs with the newest Python: what waits, has threads or files, or meets a host. With python3 it runs all.
-NEWEST_TESTS := tests/behaviour tests/contracts tests/host $(patsubst %,tests/unit/%,cli history_file recall session stores)
+NEWEST_TESTS := tests/behaviour tests/host $(patsubst %,tests/unit/%,cli history_file recall session stores)
 # What CI runs with the lowest versions: whatever calls a library.
-LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
+LOWEST_TESTS := tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
 	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help

@@ -79,6 +79,8 @@ class _Thread:
 
 
 def _do(work: Callable[[], Any], future: Future[Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
     try:
         result = work()
     except Exception as error:  # noqa: BLE001 - whoever awaits the future gets it

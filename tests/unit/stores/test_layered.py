@@ -14,12 +14,12 @@ from context_summarize import SummarizingContextManager
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
 from context_summarize.testing import ScriptedProvider
-from tests.contracts import test_stores as contract
-from tests.contracts.factories import summary
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
 from tests.support.rows import feed, tool_session
 from tests.support.views import untimed
+from tests.unit.stores import test_contract as contract
+from tests.unit.stores.test_contract import summary
 
 PASSWORD = "hunter2-and-more"
 

@@ -15,8 +15,8 @@ import pytest
 
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores import SqliteStore
-from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
+from tests.unit.stores.test_contract import record, summary
 
 DAY = 86_400.0
 
