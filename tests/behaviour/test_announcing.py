@@ -46,7 +46,7 @@ async def test_a_compaction_is_one_line():
 @pytest.mark.parametrize(("waited", "is_long"), [(2.8, False), (3.2, True)])
 def test_a_wait_of_more_than_three_seconds_is_told_while_it_lasts(waited, is_long):
     async def slowly(request: ChatRequest) -> str:
-        await asyncio.sleep(waited / 4)  # a segment, and three levels of merges
+        await asyncio.sleep(waited / 3)  # a segment, and two levels of merges
         return answer(request)
 
     async def lines() -> list[str]:
