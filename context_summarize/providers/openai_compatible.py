@@ -48,7 +48,10 @@ def make_provider(
         raise ConfigError(f"base_url must be an http or https address such as http://localhost/v1, got {base_url!r}")
     key = os.environ.get("OPENAI_API_KEY", "").strip() if url.scheme == "https" else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=httpx.Timeout(600, connect=30))
+    # The environment's proxies are for other machines; a server on this machine is not behind them.
+    is_local = url.host in ("localhost", "::1") or url.host.startswith("127.")
+    timeout = httpx.Timeout(600, connect=30)
+    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, trust_env=not is_local)
     sizes = {"context_window": context_window, "max_output_tokens": max_output_tokens}
     return OpenAICompatibleProvider(client, {"model": model, **sizes})
 

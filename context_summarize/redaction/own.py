@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -18,17 +19,16 @@ WITHHELD = "[withheld: a redact pattern took too long]"
 _MARK = "[redacted: own pattern]"
 _PASS_MARKS = rf"(?:\[redacted:\x20[^\]\n]{{1,40}}\]|{re.escape(WITHHELD)})(*SKIP)(*FAIL)|"
 """Comes before each pattern. The search skips marks, so that patterns may be applied twice."""
-_SECONDS = 2.0
-"""What a pattern may take for a megabyte, and for a shorter text: some ten times an ordinary search.
-
-Any value of this size does.
-"""
+_SECONDS = 1.0
+"""CPU that the patterns may take in a session beyond what their texts allow."""
+_SECONDS_PER_CHARACTER = 2e-6
+"""CPU that a character allows each pattern: an ordinary search takes a tenth of it. Any values of this size do."""
 
 
 class Redactor:
-    """Redacts texts, also matches of the user's own patterns. A pattern that takes too long withholds every text.
+    """Redacts texts, also matches of the user's own patterns. Patterns that use up their time withhold every text.
 
-    A call may last seconds, mostly without the interpreter's lock: a long text belongs into a thread.
+    A call may last a second, mostly without the interpreter's lock: a long text belongs into a thread.
 
     Args:
         known: removes the secrets that need no pattern of the user's.
@@ -41,6 +41,7 @@ class Redactor:
     def __init__(self, patterns: Sequence[str], known: Callable[[str], str], level: int = logging.WARNING) -> None:
         self._patterns = [(pattern, _compiled(pattern)) for pattern in patterns]
         self._known, self._level = known, level
+        self._left = _SECONDS
         self.withholds = False
         """True once a pattern was too slow: no text is searched any more, and none is shown."""
 
@@ -50,9 +51,10 @@ class Redactor:
             return WITHHELD if text else text
         text = self._known(text)
         for pattern, compiled in self._patterns:
-            most = _SECONDS * max(1, len(text) / 1_000_000)
+            left = self._left + len(text) * _SECONDS_PER_CHARACTER
+            began = time.thread_time()
             try:
-                text = compiled.sub(lambda found: _MARK if found[0] else "", text, concurrent=True, timeout=most)
+                text = compiled.sub(lambda found: _MARK if found[0] else "", text, concurrent=True, timeout=left)
             except (TimeoutError, MemoryError) as error:
                 if not self.withholds:  # another thread may have found it out
                     told = (
@@ -62,6 +64,7 @@ class Redactor:
                     logger.log(self._level, told, pattern, len(text), str(error) or type(error).__name__)
                 self.withholds = True
                 return WITHHELD
+            self._left = max(0.001, min(_SECONDS, left - (time.thread_time() - began)))
         return text
 
 

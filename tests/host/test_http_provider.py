@@ -16,6 +16,7 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.errors import ConfigError
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
+from tests.support.chat_server import serving
 
 BASE_URL = "https://127.0.0.1:9/v1"
 """Loopback, and a port where nobody listens: a request that is not mocked fails and goes nowhere."""
@@ -120,6 +121,15 @@ async def asked(base_url: str) -> Any:
         await made.complete(HELLO)
         await made.close()
     return route.calls[0].request
+
+
+async def test_a_server_on_this_machine_is_not_behind_the_environments_proxy(monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with serving(lambda body: "Goal: done.") as server:
+        made = make_provider(server.address, "chat-1", context_window=12_000, max_output_tokens=5_000)
+        assert (await made.complete(HELLO)).content[0].text == "Goal: done."
+        await made.close()
 
 
 async def test_the_usual_key_goes_to_https_alone(monkeypatch):
