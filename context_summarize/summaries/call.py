@@ -201,9 +201,8 @@ class Summarizer:
         After a bad answer, it allows a longer one. After a refusal, the input is cut if it was too large; else the
         hints are left out.
         """
-        limit = input_limit(
-            job.summary_tokens, run.target, self._services.count(instructions(job, self._services.prompts))
-        )
+        apart = self._services.count(instructions(job, self._services.prompts))
+        limit = input_limit(job.summary_tokens, run.target, apart)
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:

@@ -86,9 +86,6 @@ async def test_a_hook_asks_the_user_while_a_request_waits_and_never_in_the_backg
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == (set() if calls else {"denied"})
 
 
-# --- who writes the summaries ----------------------------------------------------------------------------------------
-
-
 class Resolver:
     """The capability `model_role_resolver` as amplifier-bundle-routing-matrix 6f8d744 registers it."""
 
