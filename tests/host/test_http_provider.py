@@ -128,7 +128,7 @@ async def test_a_server_on_this_machine_is_not_behind_the_environments_proxy(mon
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving(lambda body: "Goal: done.") as server:
         made = make_provider(server.address, "chat-1", context_window=12_000, max_output_tokens=5_000)
-        assert (await made.complete(HELLO)).content[0].text == "Goal: done."
+        assert "Goal: done." in str((await made.complete(HELLO)).content)
         await made.close()
 
 
