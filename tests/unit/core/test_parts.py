@@ -17,7 +17,6 @@ from context_summarize.core.nodes import (
     derive_summary_tokens,
     estimated,
     merge_node,
-    segment_key,
 )
 from context_summarize.core.parts import Ends, Parts, derive_segment_tokens, numbered_from
 from context_summarize.messages.rows import JsonRow
@@ -91,24 +90,6 @@ def test_a_row_is_searched_for_secrets_whole_and_once_before_it_is_cut():
     assert text.startswith("first words line\n")
     assert text.endswith("last words")
     assert len(text) < 2_000
-
-
-def test_what_the_summariser_is_shown_is_in_the_key():
-    """Text, arguments, tool names, roles and order."""
-    asked, looked, found, told = user("hello"), call("a", "ls", path="."), result("a", "x.py", "ls"), assistant("one")
-    histories = [
-        [asked, looked, found, told],
-        [user("hello!"), looked, found, told],
-        [asked, call("a", "ls", path="/"), found, told],
-        [asked, call("a", "dir", path="."), found, told],
-        [asked, looked, result("a", "y.py", "ls"), told],
-        [asked, looked, found, user("one")],
-        [asked, looked, found],
-        [told, asked, looked, found],
-        [asked, looked, found, told, user("")],
-    ]
-    keys = {segment_key(text_of(rows, segment=512), "template", 100) for rows in histories}
-    assert len(keys) == len(histories)
 
 
 def merged(children: tuple[Node, ...], template: str = "t", tokens: int = 100) -> Node:
