@@ -173,7 +173,7 @@ def test_a_chosen_sentence_brings_the_users_short_reply():
         ("user", "again, as before, at it again"),
     ]
     filler = [("user", "We looked at it again, and again, as before.") for _ in range(60)]
-    told = thread(*filler[:30], *said, *filler[30:], room=250)
+    told = thread(*filler[:30], *said, *filler[30:], room=180)
     assert "[m31] Delete K-4711 and K-4712 and K-4713.\n" in told
     assert "[m33] again, as before, at it again\n" in told
 
