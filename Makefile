@@ -37,7 +37,7 @@ TESTS ?=
 # What CI runs at full size and with many random examples.
 LONG_TESTS := $(patsubst %,benchmarks/tests/test_%.py,day report) tests/docs tests/host/test_wheel.py tests/unit/redaction \
 	$(patsubst %,tests/behaviour/test_%.py,anthropic hostile_input injection long_session notes races) \
-	$(patsubst %,tests/properties/test_%.py,cuts manager notes resume state_machine)
+	$(patsubst %,tests/properties/test_%.py,manager notes resume state_machine)
 # What CI runs with the newest Python: what waits, has threads or files, or meets a host. With python3 it runs all.
 NEWEST_TESTS := tests/behaviour tests/host $(patsubst %,tests/unit/%,cli history_file recall session stores)
 # What CI runs with the lowest versions: whatever calls a library.
@@ -112,7 +112,7 @@ dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	@if grep -q '\.example' pyproject.toml; then echo "Not for upload: pyproject.toml still has a placeholder for the repository's address"; fi
 
 clean: ## remove .venv, .venv-newest, .venv-peers, .venv-lowest, caches and build results
-	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(NEWEST) $(PEERS) $(LOWEST) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:

@@ -97,6 +97,8 @@ def main() -> int:
     parser.add_argument("--most", type=int, help="changes of a file, chosen at random", default=1_000)
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options, tests = parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
+    if is_noticed(options.files[0], options.files[0].read_text("utf-8"), tests):
+        parser.error("the tests fail, or cannot run, without any change; pytest is in .venv after `make lint`")
     tried = survived = 0
     for path in options.files:
         source = path.read_text("utf-8")

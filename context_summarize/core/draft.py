@@ -10,9 +10,10 @@ from typing import Literal
 
 from context_summarize.core.cut import Cut, Shortening
 from context_summarize.core.entries import HARD_FLOOR, Entry, short_length
+from context_summarize.core.frames import summary_entry
 from context_summarize.core.limits import Limits
 from context_summarize.core.log import Log
-from context_summarize.core.nodes import Node, estimated, with_children
+from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.core.parts import Forced, parts_of
 from context_summarize.core.view import Rows, TextOf, View, first_row, nodes_of, texts_of, top_rows
 from context_summarize.redaction import withholds
@@ -135,7 +136,12 @@ class Draft:
             self._sizes = [*accumulate(sizes, initial=0)]
         gone = bisect_left(self._groups, rows.first, key=lambda group: group.start)
         top = _tokens(top_rows(rows, rows.beside(), texts))
-        return top + estimated(missing) + self._sizes[len(self._groups) - gone]
+        return top + sum(map(self._estimated, missing)) + self._sizes[len(self._groups) - gone]
+
+    def _estimated(self, node: Node) -> int:
+        """Returns about how many tokens the row of a missing summary takes: its frame, and the length asked for."""
+        frame = Summary(node.key, node.level, text="", tokens=0, source_tokens=0)
+        return summary_entry(self._log, node, frame).tokens + node.summary_tokens
 
     def _missing(self, cut: Cut) -> tuple[Node, ...]:
         """Returns the nodes of a cut whose texts are not known."""
