@@ -52,7 +52,7 @@ class RecallTool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the input. Providers refuse `oneOf`, so the code checks that exactly one field is given."""
+        """JSON schema of the input. Providers refuse `oneOf`, so the code checks that a field is given."""
         return _schema(messages="A range, or one number.", words="What to search for.")
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:

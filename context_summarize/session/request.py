@@ -17,6 +17,7 @@ from context_summarize.session.decide import Facts, Step, decide, is_worthwhile
 from context_summarize.session.request_limits import RequestLimits, RequestOptions
 from context_summarize.session.state import Session
 from context_summarize.session.telling import Announcement, Change, Telling
+from context_summarize.summaries.jobs import Target
 
 _PREFETCH = 2 / 3
 """Summaries are made ahead from this share of the tokens on at which the next compaction is due."""
@@ -30,6 +31,8 @@ _PAUSE = 5
 class Attempt:
     """What a request has done for the compaction that is due. While it waits for summaries, others have their turn."""
 
+    target: Target | None = None
+    """The provider that writes summaries. It is asked for while others may have their turn: the host's code says it."""
     log: Log | None = None
     rows: int = 0
     """Rows of the log when it began. Later ones stay verbatim: else the plan would need more and more texts."""
@@ -67,6 +70,7 @@ class Requests:
         try:
             with self.announced.wanted():
                 while rows is None:
+                    attempt.target = await self._host.summariser()
                     async with session.taken():
                         rows = await self._served(wanted, limits, attempt)
                     if rows is None:
@@ -92,7 +96,7 @@ class Requests:
             here = limits.beside(tokens) if tokens else limits
             facts, may_prefetch = self.facts(shown, here)
             if not attempt.missing and (may_prefetch or facts.reason is not None):
-                facts = await self._prefetched(shown, here, facts, may_prefetch)
+                facts = await self._prefetched(shown, here, facts, may_prefetch, attempt)
             step: Step = "go on"
             most = 2 if facts.reason == "must_fit" else 1
             if facts.reason is not None and attempt.made < most and not self._texts.is_closed:
@@ -130,14 +134,15 @@ class Requests:
         )
         return facts, may_prefetch
 
-    async def _prefetched(self, shown: View, limits: RequestLimits, facts: Facts, may_prefetch: bool) -> Facts:
+    async def _prefetched(
+        self, shown: View, limits: RequestLimits, facts: Facts, may_prefetch: bool, attempt: Attempt
+    ) -> Facts:
         """Starts the summaries of a compaction that comes near; returns the facts with these under way."""
         await self._session.cut_parts(limits)
         if not may_prefetch or self._host.is_cancelled():
             return facts
-        target = await self._host.summariser()
-        for node in next_plan(self._session.plan_input(shown, limits)).missing if target else ():
-            self._texts.start(node, self._session.log, target, ahead=True)
+        for node in next_plan(self._session.plan_input(shown, limits)).missing if attempt.target else ():
+            self._texts.start(node, self._session.log, attempt.target, ahead=True)
         return self.facts(shown, limits)[0]
 
     async def _step(self, shown: View, limits: RequestLimits, facts: Facts, reason: Reason, attempt: Attempt) -> Step:
@@ -170,11 +175,11 @@ class Requests:
             seconds: the longest wait; None = as long as it takes. The host's cancellation and another log end it.
         """
         session, texts, nodes = self._session, self._texts, attempt.missing
-        began, target, log = self._services.clock(), await self._host.summariser(), session.log
+        began, log = self._services.clock(), session.log
         if attempt.log is not log:
             return
         for node in nodes:
-            texts.start(node, log, target)
+            texts.start(node, log, attempt.target)
         self._services.outbox.start()
         await texts.wait(nodes, seconds, lambda: session.log is not log)
         took = self._services.clock() - began
@@ -242,6 +247,7 @@ class Requests:
         try:
             with self.announced.wanted():
                 while True:
+                    attempt.target = await self._host.summariser()
                     async with session.taken():
                         if attempt.log is not session.log:
                             attempt.begin(session.log)

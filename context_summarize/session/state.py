@@ -32,15 +32,18 @@ logger = logging.getLogger(__name__)
 
 
 class Session:
-    """All that changes in a session. What a request shows is `view()`, a function of the first three:
+    """All that changes in a session. What a request shows is `view()`, a function of the first three, of whether the
+    host writes the system prompt, and of whether the model has `recall`:
 
     * `log`: the rows, and what follows from them alone. It grows; another history is another log.
     * `texts`: the summaries by key. They come.
     * `cuts`: the last compaction, and the one before it. A new cut is one assignment.
 
-    Beside them stands what only decides when to look and to wait: `is_resumed`, `tight_at`, `last` and `is_late` here,
-    the number of requests in `services.totals`, the keys that were waited for in vain in `texts`, and the providers'
-    windows, refusals and figures in `host`; and `held`, the reminders that the host retains. All else is a cache.
+    Beside them stands `held`, the reminders that the host retains, and what only decides when to look, to ask, to wait
+    and to tell: `is_resumed`, `tight_at`, `last` and `is_late` here, the number of requests in `services.totals`, the
+    calls under way, late or refused in `texts`, what each provider has refused in the summariser, the host's last
+    options and its providers' windows, refusals and figures in `host`, whether the user's patterns were too slow in
+    `services.redact`, rows that come before the history's file is read, and what was announced. All else is a cache.
     """
 
     def __init__(self, services: Services, host: Host, texts: SummaryRegistry) -> None:

@@ -115,11 +115,12 @@ class Steering:
             TypeError: `messages` is no number and no collection of them.
             SteeringError: a number has no message, or the pinned rows take more than a tenth of the base.
         """
-        limits = await self._limits()
-        log = self._session.log
-        pins = {*self._session.cut.pins, *(_group_of(log, number) for number in _numbers(messages))}
-        _check_room(log, pins, limits.own.base)
-        return await self._pin(log, pins)
+        limits, session = await self._limits(), self._session
+        async with session.taken():
+            log = session.log
+            pins = {*session.cut.pins, *(_group_of(log, number) for number in _numbers(messages))}
+            _check_room(log, pins, limits.own.base)
+            return await self._pin(log, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
         """Removes the pins of these messages, or all pins; returns the numbers that are still pinned.
@@ -128,9 +129,10 @@ class Steering:
             TypeError, SteeringError: as `pin`, except for the size.
         """
         await self._limits()
-        log, pins = self._session.log, {*self._session.cut.pins}
-        gone = pins if messages is None else {_group_of(log, number) for number in _numbers(messages)}
-        return await self._pin(log, pins - gone)
+        async with self._session.taken():
+            log, pins = self._session.log, {*self._session.cut.pins}
+            gone = pins if messages is None else {_group_of(log, number) for number in _numbers(messages)}
+            return await self._pin(log, pins - gone)
 
     async def _pin(self, log: Log, pins: Iterable[int]) -> tuple[int, ...]:
         pins = tuple(sorted(pins))

@@ -140,11 +140,12 @@ def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned():
         threads.hang(1)
         replacing = asyncio.create_task(made.take([*rows[:-1], user("changed by the host")]))
         await settle()
-        pinned = await made.manager.pin(2)
+        pinning = asyncio.create_task(made.manager.pin(2))
+        await settle()
         assert not replacing.done()
         threads.go_on()
         await replacing
-        assert pinned == await made.manager.pin([])
+        assert await pinning == await made.manager.pin([]) == (2, 3)
         await made.manager.close()
 
     run_virtually(pin_meanwhile(), threads)
@@ -154,3 +155,18 @@ def test_what_a_user_pins_while_the_host_replaces_the_history_stays_pinned():
 async def test_what_is_no_place_of_a_summary_is_refused(wrong):
     with pytest.raises(TypeError, match=f"summary must be a whole number, 1 for the oldest summary; got {wrong!r}"):
         await Session().manager.show(wrong)
+
+
+def test_a_pin_that_comes_while_a_compaction_is_made_stays():
+    """At each step of the event loop."""
+
+    async def kept(turns: int) -> bool:
+        session = await Session().add(tool_session(60, size=600))
+        making = asyncio.create_task(session.manager.compact())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        pinned = await session.manager.pin(5)
+        await making
+        return pinned == await session.manager.unpin([]) == (5,)
+
+    assert [turns for turns in range(24, 44) if not run_virtually(kept(turns))] == []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import context_summarize
+from tests.support.paths import ROOT
 
 PACKAGE = Path(context_summarize.__file__).parent
 PURE = ("core/", "notes/", "transcript/", "messages/")
@@ -26,3 +29,10 @@ def test_a_file_opens_with_a_sentence_and_what_decides_awaits_nothing(path: Path
     if name.startswith("core/"):  # nobody changes a result behind the back of who holds it
         signs = [ast.unparse(sign) for node in ast.walk(module) for sign in getattr(node, "decorator_list", ())]
         assert [sign for sign in signs if sign.startswith("dataclass") and "frozen=True" not in sign] == []
+
+
+def test_the_tests_that_the_makefile_names_are_there() -> None:
+    told = subprocess.run(["make", "--dry-run", "test-long", "test-lowest"], cwd=ROOT, capture_output=True, text=True)
+    named = set(re.findall(r"(?:tests|benchmarks)/[\w./]+", told.stdout))
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
