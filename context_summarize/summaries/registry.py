@@ -183,8 +183,8 @@ class SummaryRegistry:
         self._late |= {node.key for node in nodes} & self._tasks.keys()
         if seconds and tasks and not any(task.done() for task in tasks):  # one that hangs fails only much later
             logger.warning(
-                "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, until the "
-                "late calls have ended; check the provider that writes the summaries, or name another in summary_provider",
+                "no summary came within wait_seconds (%g), so requests go on without, or with fallbacks, until no "
+                "late call runs; check the provider that writes the summaries, or name another in summary_provider",
                 self._services.config.wait_seconds,
             )
 
