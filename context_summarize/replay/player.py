@@ -17,7 +17,6 @@ from context_summarize.messages.view_rows import refusal
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import request_budget
-from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
@@ -44,8 +43,7 @@ async def replay(
     result = ReplayResult(name, budget, rows=copy_json(list(rows)), numbers=message_numbers(rows), redact=config.redact)
     audit, session = _Audit(result), _Session({name: provider}, result)
     # Summaries are kept in memory unless `cache` names a store, so that a replay uses none of an earlier one.
-    store = MemoryStore() if config.cache in (None, "memory") else None
-    manager = SummarizingContextManager(session, config=config, store=store)
+    manager = SummarizingContextManager(session, config=config)
     await manager.prepare()
     try:
         for number, row in enumerate(rows, 1):
