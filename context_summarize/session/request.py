@@ -176,8 +176,6 @@ class Requests:
         """
         session, texts, nodes = self._session, self._texts, attempt.missing
         began, log = self._services.clock(), session.log
-        if attempt.log is not log:
-            return
         for node in nodes:
             texts.start(node, log, attempt.target)
         self._services.outbox.start()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager
+from context_summarize import ConfigError, SummarizingContextManager
 from context_summarize.recall import RecallQuery
 from context_summarize.stores import open_store
 from context_summarize.testing import FALLBACK_LINE, ScriptedProvider
@@ -38,6 +38,19 @@ def test_a_second_event_loop_is_refused_at_its_first_call() -> None:
             with asyncio.Runner() as another, pytest.raises(RuntimeError, match=r"another event loop.*asyncio\.run"):
                 another.run(call())
         assert [row["content"] for row in runner.run(made.get_messages())] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "says"),
+    [
+        ({"keep_recent": 5}, {}, "coordinator must be a session's, got dict; settings are keywords"),
+        (None, {"config": {}, "keep_recent": 5}, "pass either config or settings, not both"),
+        (None, {"config": ["keep_recent"]}, "config must be a mapping of settings, got list"),
+    ],
+)
+def test_settings_that_are_given_in_another_way_are_refused(given: Any, settings: Any, says: str) -> None:
+    with pytest.raises((TypeError, ConfigError), match=says):
+        SummarizingContextManager(given, **settings)
 
 
 @pytest.mark.parametrize("provider", [object(), "openai", SimpleNamespace(complete="text")])

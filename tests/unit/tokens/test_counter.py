@@ -43,9 +43,11 @@ def test_megabytes_of_one_character_count(text, expected, counter):
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0K"}}
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"), [("", 3), ([IMAGE, IMAGE], pytest.approx(2 * 1_092 * 1_092 / 750, rel=0.02))]
-)
+TWO = pytest.approx(2 * 1_092 * 1_092 / 750, rel=0.02)
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": [IMAGE, IMAGE]}
+
+
+@pytest.mark.parametrize(("content", "expected"), [("", 3), ([IMAGE, IMAGE], TWO), ([RESULT], TWO)])
 def test_a_row_counts_as_openai_wraps_messages_and_an_image_as_the_largest_that_anthropic_takes(content, expected):
     assert measure({"role": "user", "content": content}) == expected
 
