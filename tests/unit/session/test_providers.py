@@ -244,3 +244,24 @@ def test_a_role_that_is_never_resolved_costs_a_session_ten_seconds_once():
     taken, compactions = run_virtually(session())
     assert taken == pytest.approx(10, abs=1)
     assert compactions > 1
+
+
+def test_a_role_whose_resolver_asks_for_a_request_holds_none_up():
+    async def session() -> float:
+        host: Any = Recorder({"main": ScriptedProvider()})
+        asked: list[str] = []
+
+        async def resolve(role: str) -> list[Any]:
+            asked.append(role)
+            if len(asked) == 1:
+                await made.view()
+            return []
+
+        host.get_capability = {"model_role_resolver": SimpleNamespace(resolve=resolve)}.get
+        made = await Managed(900, host=host, summary_model_role="fast", keep_recent=4).take(tool_session(12))
+        await made.view()
+        taken = asyncio.get_running_loop().time()
+        await made.manager.close()
+        return taken
+
+    assert run_virtually(session()) < 1
