@@ -100,9 +100,9 @@ def _sentences(number: int, text: str, signs: re.Pattern[str], *, in_result: boo
         for said in sentences_of(part):
             place += 1
             if any(map(str.isalnum, said)):
-                text = cut(said, SENTENCE)
-                is_rule = has_sign(signs, text)
-                yield Sentence(number, place, text, folded(said), terms_of(said), is_rule, in_result)
+                quoted = cut(said, SENTENCE)
+                is_rule = has_sign(signs, quoted)
+                yield Sentence(number, place, quoted, folded(said), terms_of(said), is_rule, in_result)
         place += 1
 
 

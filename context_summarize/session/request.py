@@ -32,7 +32,7 @@ class Attempt:
     """What a request has done for the compaction that is due. While it waits for summaries, others have their turn."""
 
     target: Target | None = None
-    """The provider that writes summaries. It is asked for while others may have their turn: the host's code says it."""
+    """The provider that writes summaries. The host's code names it, so it is asked for outside the turn."""
     log: Log | None = None
     rows: int = 0
     """Rows of the log when it began. Later ones stay verbatim: else the plan would need more and more texts."""

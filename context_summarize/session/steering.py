@@ -120,7 +120,8 @@ class Steering:
             log = session.log
             pins = {*session.cut.pins, *(_group_of(log, number) for number in _numbers(messages))}
             _check_room(log, pins, limits.own.base)
-            return await self._pin(log, pins)
+            session.pin(tuple(sorted(pins)))
+        return await self._pinned(log, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
         """Removes the pins of these messages, or all pins; returns the numbers that are still pinned.
@@ -129,16 +130,17 @@ class Steering:
             TypeError, SteeringError: as `pin`, except for the size.
         """
         await self._limits()
-        async with self._session.taken():
-            log, pins = self._session.log, {*self._session.cut.pins}
+        session = self._session
+        async with session.taken():
+            log, pins = session.log, {*session.cut.pins}
             gone = pins if messages is None else {_group_of(log, number) for number in _numbers(messages)}
-            return await self._pin(log, pins - gone)
+            session.pin(tuple(sorted(pins - gone)))
+        return await self._pinned(log, pins - gone)
 
-    async def _pin(self, log: Log, pins: Iterable[int]) -> tuple[int, ...]:
-        pins = tuple(sorted(pins))
-        self._session.pin(pins)
+    async def _pinned(self, log: Log, pins: Iterable[int]) -> tuple[int, ...]:
+        """Returns the messages of these groups once the pins are saved. A store may be slow: this holds no turn."""
         await self._session.saved.flush()
-        ranges = (log.message_range(at, at + 1) for at in pins)
+        ranges = (log.message_range(at, at + 1) for at in sorted(pins))
         return tuple(number for first, last in ranges for number in range(first, last + 1))
 
     async def _limits(self) -> RequestLimits:
